@@ -66,7 +66,7 @@ var house = []struct{ folder, imports, tests string }{
 	{"pipeline/version", "field noise skill classical covariate nn samples impute parts partition prior masks train learn evaluate", "simulate engine"},
 
 	// What measures:
-	{"pipeline/lab", "field noise skill classical engine nn samples impute infer parts partition prior masks train learn evaluate version", "simulate"},
+	{"pipeline/lab", "field noise skill classical covariate engine nn samples impute infer parts partition prior masks train learn evaluate version", "simulate"},
 
 	// The rooms of the daemon. Small ones:
 	{"daemon/state", "", ""},

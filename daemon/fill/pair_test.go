@@ -30,9 +30,12 @@ type pair struct {
 
 // simulatedPair is the simulator with two sensors, as noisy as those of ocean colour
 // are: the truth is known everywhere.
-func simulatedPair(t *testing.T) pair {
+func simulatedPair(t *testing.T) pair { return simulated(t, 0.06, 0.09) }
+
+// simulated is a pair of sensors with these noises.
+func simulated(t *testing.T, first, second float64) pair {
 	t.Helper()
-	p := pair{bias: 0.15, noise: 0.09}
+	p := pair{bias: 0.15, noise: second}
 	tr := field.Transform{Log10: true, Floor: 1e-3}
 	forward := func(values []float32) []float32 {
 		out := make([]float32, len(values))
@@ -40,7 +43,7 @@ func simulatedPair(t *testing.T) pair {
 		return out
 	}
 	for k := range p.seen {
-		cfg := simulate.Config{Product: "blk-chl", Height: 64, Width: 96, Days: 40, Seed: 7, Sensor: simulate.Sensor{Number: 1, Noise: 0.06}}
+		cfg := simulate.Config{Product: "blk-chl", Height: 64, Width: 96, Days: 40, Seed: 7, Sensor: simulate.Sensor{Number: 1, Noise: first}}
 		if k == 1 {
 			cfg.Sensor = simulate.Sensor{Number: 2, Bias: p.bias, Noise: p.noise}
 		}
@@ -153,10 +156,11 @@ func (p pair) grade(t *testing.T, m record, days []int) (g grade) {
 		job := Job{Dataset: "pair", Sea: p.sea, Fill: infer.DefaultConfig(), Constants: p.tuned}
 		for d := max(0, target-20); d <= target; d++ {
 			f := field.Field{Grid: p.grid, Time: p.times[d], Values: m.values[d], Sea: p.sea}
+			var errors [][]float32
 			if m.errors != nil {
-				f.Errors = m.errors[d]
+				f.Errors, errors = m.errors[d], [][]float32{m.errors[d]}
 			}
-			job.History = append(job.History, ingest.Granule{Name: fmt.Sprint(d), SHA256: fmt.Sprint(d), Fields: []field.Field{f}, Source: ingest.Source{Variable: "V"}})
+			job.History = append(job.History, ingest.Granule{Name: fmt.Sprint(d), SHA256: fmt.Sprint(d), Fields: []field.Field{f}, Errors: errors, Source: ingest.Source{Variable: "V"}})
 		}
 		last := len(job.History) - 1
 		job.Granule, job.History = job.History[last], job.History[:last]
@@ -234,6 +238,8 @@ func TestAMergedPairIsBetterThanEither(t *testing.T) {
 		pair func(t *testing.T) pair
 	}{
 		{"simulated chlorophyll", false, simulatedPair},
+		{"a noisier second sensor", true, func(t *testing.T) pair { return simulated(t, 0, 0.08) }},
+		{"a second sensor of mere noise", true, func(t *testing.T) pair { return simulated(t, 0, 0.3) }},
 		{"Pacific chlorophyll", true, func(t *testing.T) pair { return realPair(t, newSeas[4], 0.15, 0.1) }},
 		{"Florida temperature", true, func(t *testing.T) pair { return realPair(t, newSeas[0], 0.5, 0.4) }},
 	} {
@@ -267,8 +273,10 @@ func TestAMergedPairIsBetterThanEither(t *testing.T) {
 			if better := min(first.whole.rmse(), second.whole.rmse()); both.whole.rmse() >= better {
 				t.Errorf("the error is %.4f merged and %.4f with the better of both", both.whole.rmse(), better)
 			}
-			if got := both.hidden.covered(); got < 0.85 || got > 0.99 { // of a simulated sea the truth has no noise, which sigma includes
-				t.Errorf("90 %% intervals of gaps cover %.3f of the truth", got)
+			for where, got := range map[string]float64{"gaps": both.hidden.covered(), "all": both.whole.covered()} {
+				if got < 0.85 || got > 0.99 { // of a simulated sea the truth has no noise, which sigma includes
+					t.Errorf("90 %% intervals of %s cover %.3f of the truth", where, got)
+				}
 			}
 		})
 	}

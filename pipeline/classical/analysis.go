@@ -18,7 +18,7 @@ type analysis struct {
 	sphere []point
 	frames []searchFrame // nearest in time first; those without observations are left out
 	lags   []float64     // correlations in time of every two of the frames, row by row
-	erring float64       // mean square of the errors that observations come with; 0: none does
+	erring float64       // square of the error of the better observations; 0: none comes with one
 }
 
 // A searchFrame is a frame seen from the target.
@@ -102,7 +102,7 @@ func planeSphere(g field.Grid) []point {
 // search prepares the frames of the series, one tree each, for the search of
 // neighbours.
 func (a *analysis) search(trees []boxTree) {
-	a.erring = a.series.meanSquareError()
+	a.erring = a.series.Erring()
 	for f := range trees {
 		if len(trees[f].cells) > 0 {
 			a.frames = append(a.frames, searchFrame{

@@ -44,10 +44,12 @@ type background struct {
 	mean, sd []float32
 	far      []float32 // variance of the mean map's error where no frame observed anything, in units of sd²
 	n        int       // number of observations
+	weight   float64   // sum of their weights
 }
 
 // newBackground smooths the frames of s with a Gaussian of the given standard
-// deviation, every observation counting alike. Far from all observations the
+// deviation, every observation counting alike but for those that come with more error than
+// the better ones do. Far from all observations the
 // mean and the variance go to those of the whole series.
 func newBackground(s Series, sigmaKM float64) background {
 	m := newSmoother(s.Grid, sigmaKM)
@@ -60,15 +62,19 @@ func newBackground(s Series, sigmaKM float64) background {
 	// Sums of deviations instead of values: nothing is lost to rounding where
 	// the field is far from zero, as kelvin are.
 	sum, count := m.gather(), m.gather()
-	squares := m.eachObservation(s, func(coarse, _ int, v float64) float64 {
-		sum[coarse] += v - level
-		count[coarse]++
-		return (v - level) * (v - level)
+	erring := s.Erring()
+	squares := m.eachObservation(s, erring, func(coarse, _ int, v, w float64) float64 {
+		sum[coarse] += w * (v - level)
+		count[coarse] += w
+		return w * (v - level) * (v - level)
 	})
+	for _, w := range count {
+		b.weight += w
+	}
 	near := m.smooth(count)
 	b.spreadMean(m, m.smooth(sum), near, level)
-	b.measureSpread(s, m, near)
-	b.measureFar(m, count, squares/float64(b.n))
+	b.measureSpread(s, m, erring, near)
+	b.measureFar(m, count, squares/b.weight)
 	return b
 }
 
@@ -100,21 +106,26 @@ func workers(cells int) OI {
 }
 
 // eachObservation calls f for all observations: the index of the coarse cell,
-// that of the cell, and the value. Coarse rows are distributed among the
+// that of the cell, the value, and its weight: 1, and less where its error is above
+// that of the better ones, whose square is erring. Coarse rows are distributed among the
 // workers, so f may change data of its coarse cell only. The returned sum of
 // the results of f is the same on any number of workers.
-func (m smoother) eachObservation(s Series, f func(coarse, cell int, v float64) float64) float64 {
+func (m smoother) eachObservation(s Series, erring float64, f func(coarse, cell int, v, w float64) float64) float64 {
 	rows, cols := len(m.rows.centre), len(m.cols.centre)
 	sums := make([]float64, rows)
 	workers(s.Grid.Len()).each(rows, func(r int) {
 		first, _ := slices.BinarySearch(m.rows.of, r)
 		last, _ := slices.BinarySearch(m.rows.of, r+1)
 		for frame := range s.Frames {
-			values := s.Frames[frame].Values
+			values, errors := s.Frames[frame].Values, s.Frames[frame].Errors
 			for row := first * m.width; row < last*m.width; row += m.width {
 				for j, v := range values[row : row+m.width] {
 					if v-v == 0 && s.sea(row+j) { // an observation
-						sums[r] += f(r*cols+m.cols.of[j], row+j, float64(v))
+						w := 1.0
+						if errors != nil && known(errors[row+j]) {
+							w = min(erring/float64(errors[row+j])/float64(errors[row+j]), 1)
+						}
+						sums[r] += f(r*cols+m.cols.of[j], row+j, float64(v), w)
 					}
 				}
 			}
@@ -145,14 +156,14 @@ func (m smoother) eachCell(cells int, f func(i, row, col int)) {
 
 // measureSpread stores the standard deviation of the observations about the
 // mean map.
-func (b background) measureSpread(s Series, m smoother, near []float64) {
+func (b background) measureSpread(s Series, m smoother, erring float64, near []float64) {
 	squares := m.gather()
-	total := m.eachObservation(s, func(coarse, cell int, v float64) float64 {
+	total := m.eachObservation(s, erring, func(coarse, cell int, v, w float64) float64 {
 		d := v - float64(b.mean[cell])
-		squares[coarse] += d * d
-		return d * d
+		squares[coarse] += w * d * d
+		return w * d * d
 	})
-	overall := total / float64(b.n)
+	overall := total / b.weight
 	squares = m.smooth(squares)
 	m.eachCell(len(b.sd), func(i, row, col int) {
 		b.sd[i] = float32(math.Sqrt((m.at(squares, row, col) + shySpread*overall) / (m.at(near, row, col) + shySpread)))

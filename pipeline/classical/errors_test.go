@@ -77,8 +77,37 @@ func TestObservationsAreWeighedByTheirErrors(t *testing.T) {
 	}
 }
 
-// What errors are said to be in all must not matter: the noise is that of the nugget
-// in the mean.
+// A sensor of mere noise must not spoil what a good one tells, however small the nugget is
+// that was tuned on the good one.
+func TestASensorOfMereNoiseDoesNoHarm(t *testing.T) {
+	s, truth := sensors(0.05, 4)
+	o := plain(s.Grid)
+	o.Nugget = 0.02
+	quiet := alike(s)
+	for f, frame := range s.Frames {
+		quiet.Frames[f].Values = slices.Clone(frame.Values)
+		for i, e := range frame.Errors {
+			if e > 1 {
+				quiet.Frames[f].Values[i] = field.NaN()
+			}
+		}
+	}
+	e := fill(t, o, quiet, len(s.Frames)-1)
+	sum, n := 0.0, 0.0
+	for i, v := range s.Frames[len(s.Frames)-1].Values {
+		if v != v { // the same gaps as of both
+			d := float64(e.Mean[i] - truth[i])
+			sum, n = sum+d*d, n+1
+		}
+	}
+	alone, both := math.Sqrt(sum/n), missOf(t, o, s, truth)
+	t.Logf("the error is %.4f by the good sensor alone, %.4f by both", alone, both)
+	if both > 1.1*alone {
+		t.Errorf("the error is %.4f by the good sensor alone, %.4f by both", alone, both)
+	}
+}
+
+// What errors are said to be in all must not matter: the noise is that of the nugget.
 func TestObservationsThatErrAlikeWeighAlike(t *testing.T) {
 	for _, e := range []float64{1e-3, 0.2, 5} {
 		s, _ := sensors(e, e)

@@ -2,6 +2,7 @@ package classical
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -83,7 +84,13 @@ func newTrial(s Series, t Tuning, o OI) *trial {
 // A miss is the error of one estimate and its sigma.
 type miss struct {
 	by, sigma float64
+	// over is the variance by which the observation that tells of the error is noisier
+	// than the nugget, which sigma knows of: an estimate is not to blame for it.
+	over float64
 }
+
+// ratio returns the error in units of what is expected of it.
+func (m miss) ratio() float64 { return math.Abs(m.by) / math.Sqrt(m.sigma*m.sigma+m.over) }
 
 // misses returns, for each candidate, the errors on all overlays, in their
 // order. Candidates must agree in SmoothKM and Workers.
@@ -153,7 +160,9 @@ func (h Hidden) misses(candidates []OI, sphere []point, trees []boxTree, served 
 		a.search(trees)
 		a.estimate(h.Cells, e, served)
 		for _, c := range h.Cells {
-			all[k] = append(all[k], miss{by: float64(e.Mean[c]) - float64(h.Truth[c]), sigma: float64(e.Sigma[c])})
+			sd := float64(bg.sd[c])
+			over := max(a.excess(h.Series.Frames[h.Target].Errors, int(c)), 0) * sd * sd
+			all[k] = append(all[k], miss{by: float64(e.Mean[c]) - float64(h.Truth[c]), sigma: float64(e.Sigma[c]), over: over})
 		}
 	}
 	return all

@@ -187,7 +187,7 @@ func calibration(misses []miss) float64 {
 	ratios := make([]float64, 0, len(misses))
 	for _, m := range misses {
 		if m.sigma > 0 {
-			ratios = append(ratios, math.Abs(m.by)/m.sigma)
+			ratios = append(ratios, m.ratio())
 		}
 	}
 	if len(ratios) == 0 {
@@ -208,7 +208,7 @@ func score(misses []miss, overlays int) Score {
 	for _, m := range misses {
 		squares += m.by * m.by
 		variances += m.sigma * m.sigma
-		if math.Abs(m.by) <= ninety*m.sigma {
+		if math.Abs(m.by) <= ninety*math.Sqrt(m.sigma*m.sigma+m.over) {
 			within++
 		}
 	}

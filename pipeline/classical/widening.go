@@ -189,7 +189,7 @@ func (a *analysis) check(k cover, trees []boxTree) []checked {
 		if sd := float64(b.bg.sd[c]) * a.oi.SigmaScale; sd > 0 {
 			p, length := a.sphere[c], float32(a.oi.LengthKM)
 			out = append(out, checked{
-				miss:    miss{by: float64(e.Mean[c]-truth[c]) / sd, sigma: float64(e.Sigma[c]) / sd},
+				miss:    miss{by: float64(e.Mean[c]-truth[c]) / sd, sigma: float64(e.Sigma[c]) / sd, over: max(b.excess(s.Frames[k.frame].Errors, int(c)), 0)},
 				cluster: [4]int32{int32(k.frame), int32(p.x / length), int32(p.y / length), int32(p.z / length)},
 			})
 		}

@@ -65,7 +65,7 @@ func Choose(ctx context.Context, s classical.Series, terms []Term, days Days, wi
 	var kept []int
 	for k, t := range terms {
 		anomalies = append(anomalies, t.anomalies(s))
-		if r.Judged[k].Why = "it has no map of these days"; t.known() {
+		if r.Judged[k].Why = noMap; t.known() {
 			kept = append(kept, k)
 		}
 	}
@@ -75,33 +75,53 @@ func Choose(ctx context.Context, s classical.Series, terms []Term, days Days, wi
 	if err == nil {
 		choose, err = with.OI.Misses(ctx, before, anomalies, days.Choose, with.Tuning)
 	}
-	if err == nil && days.Judge != nil {
-		judge, err = with.OI.Misses(ctx, s, anomalies, days.Judge, with.Tuning)
-	}
+	var found *fitted
 	if err == nil {
-		err = r.choose(terms, kept, learn, choose, judge)
+		found, err = r.choose(terms, kept, learn, choose)
 	}
-	if few := (*skill.TooFewDays)(nil); errors.As(err, &few) || errors.Is(err, classical.ErrNoOverlays) {
+	if tellsNothing(err) {
 		r.Note = fmt.Sprintf("covariates are not used: the days do not tell: %v", err)
+		return r, nil
+	}
+	if err != nil || days.Judge == nil {
+		return r, err
+	}
+	if judge, err = with.OI.Misses(ctx, s, anomalies, days.Judge, with.Tuning); err == nil {
+		err = r.judge(kept, found, judge)
+	}
+	if tellsNothing(err) { // the gains stay those on days that choose
 		return r, nil
 	}
 	return r, err
 }
 
+// tellsNothing reports whether an error says that days are too few, or too clear, to tell
+// anything.
+func tellsNothing(err error) bool {
+	few := (*skill.TooFewDays)(nil)
+	return errors.As(err, &few) || errors.Is(err, classical.ErrNoOverlays)
+}
+
+// fitted is what days that learn tell of the terms, and the terms that are used.
+type fitted struct {
+	equations []sums
+	scale     []float64
+	kept      []int
+}
+
 // choose drops one term after the other until each that is left pays on the days that
 // choose, and all of them together.
-func (r *Regression) choose(terms []Term, kept []int, learn, choose, judge []classical.Missed) (err error) {
-	known := slices.Clone(kept)
+func (r *Regression) choose(terms []Term, known []int, learn, choose []classical.Missed) (*fitted, error) {
 	scale := scales(learn, len(terms))
 	equations := daysOf(learn, scale)
-	kept, r.Gain, err = narrow(r.Judged, kept, func(set []int) (gains, error) { return gainsOf(equations, scale, set, choose) })
+	kept, gain, err := narrow(r.Judged, slices.Clone(known), func(set []int) (gains, error) { return gainsBy(set, lossesBy(equations, scale, choose)) })
 	for _, k := range known {
 		if !slices.Contains(kept, k) {
 			r.Judged[k].Why = noGain
 		}
 	}
-	if err != nil {
-		return err
+	if r.Gain = gain; err != nil {
+		return nil, err
 	}
 	coefficients, ridge := fit(equations, kept)
 	for i, k := range kept {
@@ -109,35 +129,20 @@ func (r *Regression) choose(terms []Term, kept []int, learn, choose, judge []cla
 		r.Ridge = ridge
 		r.Terms = append(r.Terms, Coefficient{Name: terms[k].Name, Units: terms[k].Units, Scale: scale[k], Slope: coefficients[i]})
 	}
-	if judge == nil {
-		return nil
-	}
-	return r.judge(known, kept, equations, scale, judge)
+	return &fitted{equations, scale, kept}, nil
 }
 
-// judge replaces the gains by those on days that judge: of each covariate in use over the
-// others, of any other beside those in use, and of all in use over none.
-func (r *Regression) judge(known, kept []int, learn []sums, scale []float64, judge []classical.Missed) error {
-	r.OnJudge = true
-	for _, k := range known {
-		set := kept
-		if !slices.Contains(kept, k) {
-			set = append(slices.Clone(kept), k)
-		}
-		g, err := gainsOf(learn, scale, set, judge)
-		if err != nil {
-			return err
-		}
-		r.Judged[k].Gain = gainOf(g.without[slices.Index(set, k)])
-		if len(kept) > 0 && slices.Contains(kept, k) {
-			r.Gain = gainOf(g.whole)
-		}
+// judge replaces the gains by those on days that judge.
+func (r *Regression) judge(known []int, f *fitted, judge []classical.Missed) error {
+	gain, err := bring(r.Judged, known, f.kept, lossesBy(f.equations, f.scale, judge))
+	if err == nil {
+		r.OnJudge, r.Gain = true, gain
 	}
-	return nil
+	return err
 }
 
-// noGain is why a covariate is not used.
-const noGain = "no gain beyond chance"
+// noGain and noMap are why a covariate is not used.
+const noGain, noMap = "no gain beyond chance", "it has no map of these days"
 
 // pays reports whether a difference is a gain beyond chance, and one that is worth it.
 func pays(d skill.Difference) bool { return d.Interval.High < 0 && d.Relative <= -leastGain }
@@ -148,16 +153,15 @@ type gains struct {
 	without []skill.Difference // from all but one
 }
 
-// gainsOf compares terms with none of them and with each left out, fitted anew, on days
-// that choose.
-func gainsOf(learn []sums, scale []float64, terms []int, choose []classical.Missed) (gains, error) {
-	return gainsBy(terms, func(set []int) ([]skill.Loss, error) {
+// lossesBy returns the squared errors with some of the terms, fitted anew, on other days.
+func lossesBy(learn []sums, scale []float64, on []classical.Missed) func(set []int) ([]skill.Loss, error) {
+	return func(set []int) ([]skill.Loss, error) {
 		slopes, _ := fit(learn, set)
 		for i, k := range set {
 			slopes[i] = ratio(slopes[i], scale[k])
 		}
-		return losses(choose, set, slopes), nil
-	})
+		return losses(on, set, slopes), nil
+	}
 }
 
 // without returns a series with some frames blank.

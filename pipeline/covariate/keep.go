@@ -1,7 +1,6 @@
 package covariate
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -23,16 +22,16 @@ func Keep(names []string, known []bool, losses func(seen []int) ([]skill.Loss, e
 	var k Kept
 	var kept []int
 	for i, name := range names {
-		v := Verdict{Name: name, Why: "it has no map of these days"}
+		v := Verdict{Name: name, Why: noMap}
 		if known[i] {
 			kept, v.Why = append(kept, i), noGain
 		}
 		k.Judged = append(k.Judged, v)
 	}
 	kept, whole, err := narrow(k.Judged, kept, func(set []int) (gains, error) { return gainsBy(set, losses) })
-	if few := (*skill.TooFewDays)(nil); errors.As(err, &few) {
+	if tellsNothing(err) {
 		for _, i := range kept {
-			k.Judged[i].Why = fmt.Sprintf("the days that choose do not tell: %v", few)
+			k.Judged[i].Why = fmt.Sprintf("the days that choose do not tell: %v", err)
 		}
 		return k, nil
 	}
@@ -44,6 +43,73 @@ func Keep(names []string, known []bool, losses func(seen []int) ([]skill.Loss, e
 		k.Judged[i].Used, k.Judged[i].Why = true, ""
 	}
 	return k, nil
+}
+
+// Bring says of each covariate what it brings to a network that uses some of them, on days
+// that had no part in that choice. Losses are those of Keep.
+func Bring(names []string, known, used []bool, losses func(seen []int) ([]skill.Loss, error)) (Kept, error) {
+	var k Kept
+	var there, kept []int
+	for i, name := range names {
+		v := Verdict{Name: name, Used: used[i]}
+		switch {
+		case !known[i]:
+			v.Used, v.Why = false, noMap
+		case !used[i]:
+			v.Why = noGain
+		default:
+			kept = append(kept, i)
+		}
+		if known[i] {
+			there = append(there, i)
+		}
+		k.Judged = append(k.Judged, v)
+	}
+	var err error
+	k.Gain, err = bring(k.Judged, there, kept, losses)
+	if tellsNothing(err) {
+		return k, nil
+	}
+	return k, err
+}
+
+// bring puts the gains on days that judge into the verdicts: of each input in use over the
+// others, and of any other beside those in use. It returns that of all in use over none,
+// nil where none is.
+func bring(judged []Verdict, known, kept []int, losses func([]int) ([]skill.Loss, error)) (*Gain, error) {
+	var whole *Gain
+	gains := make([]*Gain, len(judged))
+	of := func(set []int) error {
+		g, err := gainsBy(set, losses)
+		if err != nil {
+			return err
+		}
+		for i, k := range set {
+			if gains[k] == nil {
+				gains[k] = gainOf(g.without[i])
+			}
+		}
+		if len(set) == len(kept) {
+			whole = gainOf(g.whole)
+		}
+		return nil
+	}
+	if len(kept) > 0 {
+		if err := of(kept); err != nil {
+			return nil, err
+		}
+	}
+	for _, k := range known {
+		if !slices.Contains(kept, k) {
+			if err := of(append(slices.Clone(kept), k)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, k := range known {
+		judged[k].Gain = gains[k]
+	}
+	return whole, nil
 }
 
 // narrow drops one input after the other, the least convincing first, until each that is

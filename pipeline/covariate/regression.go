@@ -30,7 +30,7 @@ type Coefficient struct {
 	Slope float64 `json:"slope"`           // of the variable, in the space of its transform, for one spread
 }
 
-// A Gain is the share of the mean squared error of optimal interpolation that is saved,
+// A Gain is the share of the mean squared error that is saved,
 // with its 95 % interval by bootstrap over days.
 type Gain struct {
 	Share    float64        `json:"share"`
@@ -61,12 +61,21 @@ func (g Gain) String() string {
 
 // String returns a verdict as a sentence without its stop.
 func (v Verdict) String() string {
-	text := v.Name + " is used"
+	text := v.Name + " is " + v.Said()
+	if v.Gain != nil {
+		text += " of the squared error"
+	}
+	return text
+}
+
+// Said returns a verdict without the name, and of what the gain is.
+func (v Verdict) Said() string {
+	text := "used"
 	if !v.Used {
-		text = fmt.Sprintf("%s is not used: %s", v.Name, v.Why)
+		text = "not used: " + v.Why
 	}
 	if v.Gain != nil {
-		text += fmt.Sprintf("; it saves %v of the squared error", *v.Gain)
+		text += fmt.Sprintf("; it saves %v", *v.Gain)
 	}
 	return text
 }

@@ -107,21 +107,10 @@ func (e *Exam) Mode() impute.Mode { return e.mode }
 // Overlay returns the overlay behind case i, for pictures.
 func (e *Exam) Overlay(i int) samples.Overlay { return e.overlays[i] }
 
-// window returns how many days before and after a day methods may use.
-func (e *Exam) window() (past, future int) {
-	switch e.mode {
-	case impute.Single:
-		return 0, 0
-	case impute.Past:
-		return samples.LastDays, 0
-	}
-	return samples.LastDays, samples.NextDays
-}
-
 // Case returns case i, with nothing in it but visible cells.
 func (e *Exam) Case(i int) (Case, error) {
 	o := e.overlays[i]
-	past, future := e.window()
+	past, future := e.mode.Window()
 	series, target := e.held.Around(o.Ref, o.Visible, past, future)
 	in, err := e.inputs(i)
 	in.Values = blank(in.Values, o.Visible)

@@ -32,11 +32,6 @@ func ServingOI(o classical.OI) classical.OI {
 // Analyse implements Analyser.
 func (o OI) Analyse(r samples.Ref, visible []bool, mode Mode) (value, sigma []float32, err error) {
 	cfg := samples.BackgroundConfig{OI: o.Settings}
-	switch mode {
-	case Past:
-		cfg.PastDays = samples.LastDays
-	case Delayed:
-		cfg.PastDays, cfg.FutureDays = samples.LastDays, samples.NextDays
-	}
+	cfg.PastDays, cfg.FutureDays = mode.Window()
 	return o.Days.Analyse(r, visible, cfg)
 }

@@ -27,6 +27,17 @@ func ParseMode(name string) (Mode, error) {
 	return "", fmt.Errorf("mode is %q, must be %q, %q or %q", name, Single, Past, Delayed)
 }
 
+// Window returns how many days before and after a target a mode shows.
+func (m Mode) Window() (past, future int) {
+	switch m {
+	case Single:
+		return 0, 0
+	case Past:
+		return samples.LastDays, 0
+	}
+	return samples.LastDays, samples.NextDays
+}
+
 // Days gives patches and the observations nearest in time around them. Both
 // sides of a split are Days.
 type Days interface {

@@ -181,7 +181,8 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		window, at := f.cfg.window(series, target)
 		window.Sea = s.openSea(n, window.Sea)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
-		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, centre: s.Centre, covariates: s.Covariates, last: n == len(targets)-1 && !again && f.cfg.Members == 0}
+		weak := f.weak(window, at)
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, centre: s.Centre, covariates: s.Covariates, last: n == len(targets)-1 && !again && weak == nil && f.cfg.Members == 0}
 		filled, err := f.withMembers(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
@@ -194,8 +195,8 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 			out[n].Details = detail(window, at, f.cfg.Step)
 			out[n].Details.Reliability = filled.reliability
 		}
-		if err == nil && again {
-			if err := f.reconsider(ctx, seen, s, n, &out[n]); err != nil {
+		if err == nil && (again || weak != nil) {
+			if err := f.reconsider(ctx, seen, s, n, weak, &out[n]); err != nil {
 				return nil, fmt.Errorf("reconsider the observations of %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/quality"
 )
@@ -68,7 +69,31 @@ func (a Analysis) setObserved(i int, tr field.Transform, value, sigma float32) {
 	a.Value[i] = value // to the bit
 }
 
-// reconsider publishes observations as the config says. The estimate of an
+// surelyWeaker is the error of an observation, by that of the better ones, from which on
+// it is taken for that of a lesser source: among sources that err alike it is 1.
+const surelyWeaker = 1.1
+
+// weak returns the observations of a frame that come from a lesser one of several sources,
+// which are not to be published before their neighbours are asked; nil: there are none, or
+// the config says how observations are published.
+func (f *Filler) weak(s classical.Series, target int) field.Mask {
+	errors := s.Frames[target].Errors
+	if errors == nil || f.cfg.Quality.Observed != "" {
+		return nil
+	}
+	limit := surelyWeaker * math.Sqrt(s.Erring())
+	weak, any := make(field.Mask, len(errors)), false
+	for i, v := range s.Frames[target].Values {
+		weak[i] = finite(v) && finite(errors[i]) && float64(errors[i]) > limit
+		any = any || weak[i]
+	}
+	if !any {
+		return nil
+	}
+	return weak
+}
+
+// reconsider publishes observations as the config says, or those that are weak. The estimate of an
 // observed cell from its neighbours is the method's fill with that cell hidden:
 // every other observation is hidden, like the white squares of a chessboard,
 // and then the others. With b and σb for the estimate, and y and σy for the
@@ -77,9 +102,10 @@ func (a Analysis) setObserved(i int, tr field.Transform, value, sigma float32) {
 //
 //	x = b + k (y - b),  k = σb² / (σb² + σy²),  σ² = k σy²
 //
-// and Denoise b with σb. A changed cell is flagged as interpolated: its value
+// and Denoise b with σb. An observation that is weak is blended where its neighbours are
+// surer than it, σb < σy, and else stays. A changed cell is flagged as interpolated: its value
 // is no longer the sensor's.
-func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *Analysis) error {
+func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, weak field.Mask, a *Analysis) error {
 	fast := *f
 	fast.cfg.Network.Tier, fast.cfg.Details, fast.cfg.Members = Fast, false, 0
 	own := v.Frames[v.target].Values
@@ -90,7 +116,7 @@ func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *
 		hidden.Frames = slices.Clone(v.Frames)
 		values := slices.Clone(own)
 		for i := range values {
-			if (i/width+i%width)%2 == colour {
+			if (i/width+i%width)%2 == colour && (weak == nil || weak[i]) {
 				values[i] = field.NaN()
 			}
 		}
@@ -107,9 +133,14 @@ func (f *Filler) reconsider(ctx context.Context, v view, s Scene, frame int, a *
 			if math.IsNaN(b) || math.IsNaN(sigma) {
 				continue // nothing else is known: the observation stays
 			}
-			if f.cfg.Quality.Observed == Blend {
+			if f.cfg.Quality.Observed != Denoise {
 				erring := noise
-				if a.Flags[i]&OwnError != 0 {
+				switch {
+				case weak != nil:
+					if erring = float64(v.Frames[v.target].Errors[i]); erring <= sigma {
+						continue
+					}
+				case a.Flags[i]&OwnError != 0:
 					erring = float64(a.Sigma[i])
 				}
 				k := sigma * sigma / (sigma*sigma + erring*erring)

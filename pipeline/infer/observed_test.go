@@ -2,6 +2,7 @@ package infer
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -134,5 +135,57 @@ func TestOneObservationAloneHasNoErrorToFit(t *testing.T) {
 	cfg.Method = "climatology"
 	if a := fill(t, cfg, s)[0]; a.Flags[9] != 0 || a.Value[9] != 3 || finite(a.Sigma[9]) || finite(a.Upper[9]) {
 		t.Errorf("flags %b, value %g, sigma %g: one cell says nothing of its noise", a.Flags[9], a.Value[9], a.Sigma[9])
+	}
+}
+
+// What only a lesser one of several sources saw is published as its neighbours have it
+// where they are surer, and flagged; what the better one saw stays, to the bit.
+func TestALesserSourceIsBlendedWhereItsNeighboursAreSurer(t *testing.T) {
+	s := basin(40, 48, false)
+	rng := rand.New(rand.NewPCG(1, 2))
+	clean := slices.Clone(s.Frames[0].Values)
+	all := append(slices.Clone(s.Frames), s.History...)
+	for f := range all {
+		values, errors := slices.Clone(all[f].Values), make([]float32, len(all[f].Values))
+		for i := range values {
+			errors[i] = 0.01
+			if (i/48+i)%3 == 0 {
+				errors[i] = 0.5
+				values[i] *= float32(math.Pow(10, 0.5*rng.NormFloat64()))
+			}
+		}
+		all[f].Values, all[f].Errors = values, errors
+	}
+	s.Frames, s.History = all[:1], all[1:]
+	s.Errors = [][]float32{all[0].Errors}
+	cfg := DefaultConfig()
+	a := fill(t, cfg, s)[0]
+	seen, blended, before, after := 0, 0, 0.0, 0.0
+	for i, v := range s.Frames[0].Values {
+		switch {
+		case v != v || !s.Sea[i]:
+		case all[0].Errors[i] < 0.1:
+			seen++
+			if a.Value[i] != v || !Observed(a.Flags[i]) {
+				t.Fatalf("cell %d of the better source was %g and is %g, flags %b", i, v, a.Value[i], a.Flags[i])
+			}
+		case !Observed(a.Flags[i]):
+			blended++
+			off := func(v float32) float64 { return math.Pow(math.Log10(float64(v/clean[i])), 2) }
+			before, after = before+off(v), after+off(a.Value[i])
+			if a.Flags[i] != Interpolated || !(a.Sigma[i] < 0.5) {
+				t.Fatalf("cell %d has sigma %g and flags %b", i, a.Sigma[i], a.Flags[i])
+			}
+		}
+	}
+	if seen == 0 || blended < 100 || !(after < before/4) {
+		t.Errorf("%d cells of the better source; of the other %d are blended, whose squared errors were %.2f and are %.2f", seen, blended, before, after)
+	}
+	cfg.Quality.Observed = Keep
+	kept := fill(t, cfg, s)[0]
+	for i, v := range s.Frames[0].Values {
+		if v == v && kept.Value[i] != v {
+			t.Fatalf("with %s cell %d was %g and is %g", Keep, i, v, kept.Value[i])
+		}
 	}
 }

@@ -8,10 +8,11 @@ import (
 )
 
 // Quality says how observations are published that passed every test. The zero
-// value publishes them bit for bit.
+// value publishes those of a single source bit for bit.
 type Quality struct {
-	// Observed is their treatment: keep, blend or denoise; empty: keep. The latter
-	// two take three analyses instead of one.
+	// Observed is their treatment: keep, blend or denoise, of which the latter two take
+	// three analyses instead of one; empty: keep, but for what only a lesser one of several
+	// sources saw and its neighbours know better, which is blended.
 	Observed string `yaml:"observed,omitempty"`
 }
 

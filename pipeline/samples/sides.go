@@ -176,6 +176,17 @@ func (h *HeldOut) addTargets(s Series, days []Day, targets []int, scaling Scalin
 	h.add(s, days, scaling)
 }
 
+// Undrifted returns h without what covariates explain of its days.
+func (h HeldOut) Undrifted() HeldOut {
+	plain := *h.archive
+	plain.days = slices.Clone(plain.days)
+	for i := range plain.days {
+		plain.days[i].Drift = nil
+	}
+	h.archive = &plain
+	return h
+}
+
 // Targets returns the number of days that are held out.
 func (h HeldOut) Targets() int { return len(h.targets) }
 

@@ -36,6 +36,7 @@ type Candidate struct {
 	// channels are those of the version, which has its own constants for each; nil: its
 	// network sees no covariates.
 	channels impute.Covariates
+	list     []samples.Channel
 }
 
 // asked says that the exam has analyses with the given constants, so that none has
@@ -81,12 +82,12 @@ func LoadCandidate(files Parts, runner *impute.Runner, on samples.HeldOut) (*Can
 			if s.Constants != nil {
 				c.constants = *s.Constants
 			}
-			c.analyser = analyserOf(on, impute.ServingOI, c.constants)
+			c.analyser = analyserOf(on.Undrifted(), impute.ServingOI, c.constants)
 			known = s.Covariates
 		}
 	}
-	if channels := channelsOf(model.Design(), known); len(channels) > 0 {
-		c.channels = on.Channels(channels)
+	if c.list = channelsOf(model.Design(), known); len(c.list) > 0 {
+		c.channels = on.Channels(c.list)
 	}
 	return c, nil
 }
@@ -108,18 +109,23 @@ func (c *Candidate) Method(name string, exam *evaluate.Exam, on samples.HeldOut)
 		if err != nil {
 			return nil, err
 		}
-		said, err := c.model.Predict(ctx, inputs)
-		if err != nil {
-			return nil, err
-		}
-		out := make([]evaluate.Answer, len(said))
-		for i, p := range said {
-			calibrate(p.Sigma, inputs[i], c.calibration.Calibration)
-			maps[i].back(p.Mean, p.Sigma)
-			out[i] = evaluate.Answer{Mean: p.Mean, Sigma: p.Sigma}
-		}
-		return out, nil
+		return c.answers(ctx, inputs, maps)
 	}}
+}
+
+// answers returns the predictions for inputs in the candidate's own scaling.
+func (c *Candidate) answers(ctx context.Context, inputs []impute.Inputs, maps []rescaling) ([]evaluate.Answer, error) {
+	said, err := c.model.Predict(ctx, inputs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]evaluate.Answer, len(said))
+	for i, p := range said {
+		calibrate(p.Sigma, inputs[i], c.calibration.Calibration)
+		maps[i].back(p.Mean, p.Sigma)
+		out[i] = evaluate.Answer{Mean: p.Mean, Sigma: p.Sigma}
+	}
+	return out, nil
 }
 
 // Ensemble returns the members of the candidate as a method, of so many members

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lacuna/pipeline/engine/enginetest"
+	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/nn"
@@ -78,12 +79,108 @@ func TestANetworkUsesTheCovariatesThatPay(t *testing.T) {
 		t.Fatalf("of covariates it says %+v", kept)
 	}
 	t.Logf("%v; %v", kept.Judged[0], kept.Judged[1])
+	if by := out.Evaluation.Ruling.InterpolationBy; by.Covariates.Names() != "sst" {
+		t.Errorf("it was judged against %v", by)
+	}
 	scaling, err := parts.DecodeScaling(out.Parts[PartScaling])
 	if err != nil || len(scaling.Covariates) != 2 || !scaling.Covariates[0].In() || scaling.Covariates[1].In() {
 		t.Errorf("the constants of the version are %+v, %v", scaling.Covariates, err)
 	}
 	if said := strings.Join(out.Decision.Reasons, "\n"); !strings.Contains(said, "covariate sst is used") || !strings.Contains(said, "covariate other is not used") {
 		t.Errorf("the reasons are\n%s", said)
+	}
+	brings(t, s, settings, out.Parts)
+}
+
+// brings checks what is said of the covariates of a version on days that judge.
+func brings(t *testing.T, s samples.Series, settings Settings, files Parts) {
+	t.Helper()
+	_, held, err := s.Split(settings.Split)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlays, err := held.Overlays(samples.DefaultOverlays(settings.Imputer.Side))
+	if err != nil {
+		t.Fatal(err)
+	}
+	exam, err := evaluate.NewExam(held, impute.Surroundings{Days: held}, overlays, settings.Judging.Mode)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runner, err := impute.NewRunner(enginetest.Open(t), settings.Runner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runner.Close()
+	c, err := LoadCandidate(files, runner, held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	got, err := c.Brings(t.Context(), exam, held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sst, other := got.Judged[0], got.Judged[1]
+	t.Logf("on days that judge %v; %v", sst, other)
+	if !sst.Used || !(sst.Gain.Interval.Low > 0) || other.Used || other.Gain == nil || !(other.Gain.Share < sst.Gain.Share/2) {
+		t.Errorf("it says %v; %v", sst, other)
+	}
+	// The gain is the version's own error without the covariate against that with it.
+	mse := func(c *Candidate) float64 {
+		v, err := exam.Judge(t.Context(), c.Method("version", exam, held), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *v.Summary.MSE
+	}
+	with := mse(c)
+	c.channels = nil
+	if saved := 1 - with/mse(c); math.Abs(saved-sst.Gain.Share) > 1e-3 || math.Abs(saved-got.Gain.Share) > 1e-3 {
+		t.Errorf("it saves %.4f, and is said to save %v", saved, sst.Gain)
+	}
+}
+
+// A version departs from the analysis that it learned with, also on days of which
+// covariates explain a part.
+func TestTheAnalysisOfAVersionHasNoDrift(t *testing.T) {
+	s := series(t)
+	drifting := s
+	drifting.Days = slices.Clone(s.Days)
+	for i, d := range s.Days {
+		drifting.Days[i].Drift = make([]float32, len(d.Values))
+		for c := range d.Values {
+			drifting.Days[i].Drift[c] = float32(math.Sin(float64(c + 5*i)))
+		}
+	}
+	analyse := func(s samples.Series) ([]float32, []float32) {
+		_, held, err := s.Split(shortSettings().Split)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := LoadCandidate(firstModel(t).Parts, nil, held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := held.Refs(16, 16, 40)[0]
+		visible := make([]bool, ref.Window.Len())
+		for i := range visible {
+			visible[i] = i%3 == 0
+		}
+		own, _, err := c.analyser.Analyse(ref, visible, impute.Past)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served, _, err := analyserOf(held, impute.ServingOI, c.constants).Analyse(ref, visible, impute.Past)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return own, served
+	}
+	plain, _ := analyse(s)
+	own, served := analyse(drifting)
+	if !slices.Equal(own, plain) || slices.Equal(served, plain) {
+		t.Error("the drift is in the analysis of the version, or in none")
 	}
 }
 

@@ -22,6 +22,9 @@ type Gate struct {
 	// Interpolation is optimal interpolation as it was set for the exam; nil: with
 	// its default constants and its own sigma.
 	Interpolation *Interpolation
+	// Served is the exam as optimal interpolation sees it where it serves, with the part
+	// that covariates explain; nil: as everybody does.
+	Served *evaluate.Exam
 }
 
 // An Entrant is a method at the gate.
@@ -30,6 +33,9 @@ type Entrant struct {
 	Method  evaluate.Method
 	Latency time.Duration // time for one window; 0: not measured
 	Faults  []string      // found by its self-test, a sentence each
+	// Served says that it departs from the optimal interpolation that serves, as a starter
+	// does, and not from one of its own.
+	Served bool
 }
 
 // Side is how an entrant did.
@@ -63,7 +69,7 @@ type Ruling struct {
 func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entrant, champion *Entrant, progress func(done, total int)) (Ruling, error) {
 	r := Ruling{InterpolationBy: g.Interpolation}
 	var contest skill.Contest
-	floor, err := g.judge(ctx, exam, Entrant{Method: g.interpolation(exam)}, progress)
+	floor, err := g.judge(ctx, exam, Entrant{Method: g.interpolation(cmp.Or(g.Served, exam)), Served: true}, progress)
 	if err != nil {
 		return r, fmt.Errorf("judge interpolation: %w", err)
 	}
@@ -146,6 +152,9 @@ func (g Gate) add(d *skill.Decision, ok bool, format string, args ...any) {
 func (g Gate) judge(ctx context.Context, exam *evaluate.Exam, e Entrant, progress func(done, total int)) (Side, error) {
 	side := Side{LatencySeconds: e.Latency.Seconds()}
 	var err error
+	if e.Served {
+		exam = cmp.Or(g.Served, exam)
+	}
 	pictured := shown(exam)
 	side.Verdict, err = exam.Judge(ctx, e.Method, func(i int, a evaluate.Answer) {
 		o := exam.Overlay(i)

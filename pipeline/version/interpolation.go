@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"lacuna/pipeline/classical"
+	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/noise"
@@ -25,6 +26,8 @@ type Interpolation struct {
 	// default ones, on the overlays that choose; nil: nothing could be tuned.
 	Tuning      *skill.Difference  `json:"tuning,omitempty"`
 	Calibration impute.Calibration `json:"calibration"` // factors on sigma, from the overlays that choose
+	// Covariates are what other variables say of the days; nil: they have none.
+	Covariates *covariate.Regression `json:"covariates,omitempty"`
 }
 
 // Method returns it as a method for an exam on days of the same grids.
@@ -48,38 +51,49 @@ func (n Interpolation) String() string {
 	if n.Tuned {
 		which = fmt.Sprintf("constants tuned on training days, which change its MSE by %+.1f %% on the days that choose", 100*n.Tuning.Relative)
 	}
-	return fmt.Sprintf("optimal interpolation has %s, and a sigma calibrated on %d cells of those", which, n.Calibration.Cases)
+	text := fmt.Sprintf("optimal interpolation has %s, and a sigma calibrated on %d cells of those", which, n.Calibration.Cases)
+	switch {
+	case n.Covariates.Any() && n.Covariates.Gain != nil:
+		text += fmt.Sprintf("; it knows %s, which save %v of its squared error", n.Covariates.Names(), *n.Covariates.Gain)
+	case n.Covariates.Any():
+		text += "; it knows " + n.Covariates.Names()
+	case n.Covariates != nil:
+		text += "; no covariate pays for it"
+	}
+	return text
 }
 
-// interpolationFile keeps the Interpolation in the checkpoint folder.
-const interpolationFile = "interpolation.json"
+// Files of the checkpoint folder that keep the Interpolation that networks depart from,
+// and the one that knows covariates.
+const interpolationFile, explainedFile = "interpolation.json", "interpolation-covariates.json"
 
 // interpolation tunes optimal interpolation on the training days and calibrates it
 // on the overlays that choose. Tuned constants serve where they are better there
 // beyond chance: they are those of the analysis that the network departs from, and
-// of the optimal interpolation that it is judged against.
+// of the optimal interpolation that it is judged against, which may know covariates too.
 func (r *run) interpolation(ctx context.Context) (Interpolation, error) {
 	if r.analysis != nil {
 		return *r.analysis, nil
 	}
-	n, err := r.findInterpolation(ctx)
+	n, err := r.findInterpolation(ctx, interpolationFile, r.train, r.chooseSide)
 	if err == nil {
 		r.analysis = &n
 	}
 	return n, err
 }
 
-func (r *run) findInterpolation(ctx context.Context) (Interpolation, error) {
+// findInterpolation does so for the two sides, and keeps the result in a file.
+func (r *run) findInterpolation(ctx context.Context, file string, train samples.Train, choose samples.HeldOut) (Interpolation, error) {
 	var n Interpolation
-	if known, err := r.folder.load(interpolationFile, &n); known || err != nil {
+	if known, err := r.folder.load(file, &n); known || err != nil {
 		return n, err
 	}
-	exam, err := evaluate.NewExam(r.chooseSide, r.aroundChoose, r.choosing, r.s.Judging.Mode)
+	exam, err := evaluate.NewExam(choose, impute.Surroundings{Days: choose}, r.choosing, r.s.Judging.Mode)
 	if err != nil {
 		return n, err
 	}
 	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done, Steps: total}) }
-	plain := Interpolation{Constants: defaultConstants(r.chooseSide)}
+	plain := Interpolation{Constants: defaultConstants(choose)}
 	if inherited := r.parentConstants(); inherited != nil {
 		plain = Interpolation{Constants: inherited, Tuned: true}
 	}
@@ -88,7 +102,7 @@ func (r *run) findInterpolation(ctx context.Context) (Interpolation, error) {
 		return n, fmt.Errorf("judge interpolation: %w", err)
 	}
 	n = plain
-	tuned, err := r.tunedConstants(ctx)
+	tuned, err := r.tunedConstants(ctx, train)
 	if err != nil && !errors.Is(err, classical.ErrNoOverlays) {
 		return n, fmt.Errorf("tune interpolation: %w", err)
 	}
@@ -113,7 +127,7 @@ func (r *run) findInterpolation(ctx context.Context) (Interpolation, error) {
 	if n.Calibration, err = impute.Calibrate(cases, r.s.Judging.Calibration); err != nil {
 		return n, fmt.Errorf("calibrate interpolation: %w", err)
 	}
-	return n, r.folder.save(interpolationFile, n)
+	return n, r.folder.save(file, n)
 }
 
 // judgeAll returns the answers of a method to all cases of an exam, and its verdict.
@@ -151,10 +165,10 @@ func constantsOf(oi classical.OI) parts.Constants {
 }
 
 // tunedConstants tunes those of every grid on windows of training days.
-func (r *run) tunedConstants(ctx context.Context) ([]parts.Constants, error) {
+func (r *run) tunedConstants(ctx context.Context, train samples.Train) ([]parts.Constants, error) {
 	var out []parts.Constants
-	for place := range r.train.Places() {
-		oi, _, err := TuneInterpolation(ctx, r.train, place, r.own, r.s.Judging.Mode, min(r.s.Judging.Choosing, TuningWindows), stream(r.s, "interpolation"))
+	for place := range train.Places() {
+		oi, _, err := TuneInterpolation(ctx, train, place, r.own, r.s.Judging.Mode, min(r.s.Judging.Choosing, TuningWindows), stream(r.s, "interpolation"))
 		if err != nil {
 			return nil, err
 		}
@@ -178,13 +192,7 @@ func TuneInterpolation(ctx context.Context, train samples.Train, place int, refs
 	if err != nil {
 		return classical.OI{}, classical.Score{}, err
 	}
-	past, future := 0, 0
-	if mode != impute.Single {
-		past = samples.LastDays
-	}
-	if mode == impute.Delayed {
-		future = samples.NextDays
-	}
+	past, future := mode.Window()
 	const most = 25 // cells of a window: errors of neighbours are alike, so that more windows tell more
 	days := make([]classical.Hidden, len(patches))
 	for i, patch := range patches {

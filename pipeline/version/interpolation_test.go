@@ -59,7 +59,7 @@ func TestAFineTuneKeepsTheConstantsOfItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := begun(t, series(t))
-	tuned, err := fresh.tunedConstants(t.Context())
+	tuned, err := fresh.tunedConstants(t.Context(), fresh.train)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func (r *run) contest(ctx context.Context) error {
 		defer served.Close()
 		champion = &Entrant{Method: served.Method("champion", exam, r.judgeSide)}
 		if r.req.Champion == nil {
-			champion.Name = "the starter model"
+			champion.Name, champion.Served = "the starter model", true
 		}
 	}
 	candidate, err := LoadCandidate(r.parts, r.runner, r.judgeSide)
@@ -216,6 +216,9 @@ func (r *run) contest(ctx context.Context) error {
 	interpolation, err := r.interpolation(ctx)
 	if err != nil {
 		return err
+	}
+	if interpolation, gate.Served, err = r.explain(ctx, interpolation, exam); err != nil {
+		return fmt.Errorf("fit covariates: %w", err)
 	}
 	gate.Interpolation = &interpolation
 	ruling, err := gate.Decide(ctx, exam, challenger, champion, tell)

@@ -9,129 +9,122 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/covariates"
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/covariate"
-	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/tables"
 	"lacuna/pipeline/samples"
-	"lacuna/pipeline/skill"
+	"lacuna/pipeline/version"
 )
 
-// addCovariates finds out what covariates bring, says it, and gives those that pay to the
-// days of a table.
-func (f *evaluateFlags) addCovariates(ctx context.Context, job *tables.Job, stdout, stderr io.Writer) error {
+// brought is what covariates bring: to optimal interpolation, and to versions by the name
+// of their row.
+type brought struct {
+	covariate.Regression
+	Networks map[string]covariate.Kept `json:"networks,omitempty"`
+
+	rows []string // that have networks, in order
+}
+
+// addCovariates finds out what covariates bring, gives those that pay to the days of a
+// table, and lets the versions among its rows see theirs. It returns nil without any.
+func (f *evaluateFlags) addCovariates(ctx context.Context, job *tables.Job, stderr io.Writer) (*brought, error) {
 	if !f.beside.Any() {
-		return nil
+		return nil, nil
 	}
-	reader, err := cli.NewReader()
-	if err != nil {
-		return err
+	if _, err := f.beside.Join(ctx, &job.Series, stderr); err != nil {
+		return nil, err
 	}
-	s := classical.Series{Grid: job.Series.Grid, Sea: job.Series.Sea}
-	var times []time.Time
-	for _, d := range job.Series.Days {
-		s.Frames, times = append(s.Frames, classical.Frame{Time: d.Time, Values: d.Values}), append(times, d.Time)
+	s, mode := job.Series, cmp.Or(job.Settings.Mode, job.Table.Mode)
+	terms := version.TermsOf(s)
+	if _, future := mode.Window(); future > 0 { // what a network never sees
+		reader, err := cli.NewReader()
+		if err != nil {
+			return nil, err
+		}
+		beside := f.beside.Open(reader, stderr)
+		times := make([]time.Time, len(s.Days))
+		for i, d := range s.Days {
+			times[i] = d.Time
+		}
+		answer, err := beside.Terms(ctx, covariates.Request{Grid: s.Grid, Sea: s.Sea, Times: times, Ahead: true})
+		if err != nil {
+			return nil, err
+		}
+		terms = answer.Terms
 	}
-	const day = 24 * time.Hour
-	with := covariate.Setting{OI: classical.DefaultOI(s.Grid), Tuning: classical.DefaultTuning()}
-	switch cmp.Or(job.Settings.Mode, job.Table.Mode) {
-	case impute.Past:
-		with.Tuning.Past, with.Tuning.Future = samples.LastDays*day, 0
-	case impute.Single:
-		with.Tuning.Past, with.Tuning.Future = 0, 0
-	default:
-		with.Tuning.Past, with.Tuning.Future = samples.LastDays*day, samples.NextDays*day
+	b := &brought{Networks: map[string]covariate.Kept{}}
+	calendar := samples.Extend(job.Calendar, s.Days, job.Settings.Split)
+	var err error
+	job.Series, b.Regression, err = version.Explain(ctx, s, terms, calendar, classical.DefaultOI(s.Grid), mode)
+	job.Done = func(r tables.Record) {
+		if r.Covariates != nil {
+			b.rows, b.Networks[r.Verdict.Method] = append(b.rows, r.Verdict.Method), *r.Covariates
+		}
 	}
-	beside := f.beside.Open(reader, stderr)
-	answer, err := beside.Terms(ctx, covariates.Request{Grid: s.Grid, Sea: s.Sea, Times: times, Ahead: with.Tuning.Future > 0})
-	if err != nil {
-		return err
-	}
-	r, err := covariate.Choose(ctx, s, answer.Terms, covariateDays(job.Series, times, job.Settings.Split), with)
-	if err != nil {
-		return err
-	}
-	for i, drift := range r.Drift(s, answer.Terms) {
-		job.Series.Days[i].Drift = drift
-	}
-	if err := keepCovariates(f.out, r); err != nil {
-		return err
-	}
-	return tellCovariates(stdout, r)
+	return b, err
 }
 
-// covariateDays returns the use of the days: by the calendar of the table and, where too
-// few of them choose to tell chance from gain, by halves of those that do not judge.
-func covariateDays(s samples.Series, times []time.Time, split samples.SplitConfig) covariate.Days {
-	calendar := samples.Extend(samples.Calendar{}, s.Days, split)
-	var days covariate.Days
-	var free []int
-	for i, t := range times {
-		switch role := calendar.Role(samples.DateOf(t)); role {
-		case samples.Judge:
-			days.Judge = append(days.Judge, i)
-		case samples.Choose:
-			days.Choose, free = append(days.Choose, i), append(free, i)
-		case samples.Learn:
-			days.Learn, free = append(days.Learn, i), append(free, i)
-		}
-	}
-	of := func(frames []int) []time.Time {
-		var out []time.Time
-		for _, i := range frames {
-			out = append(out, times[i])
-		}
-		return out
-	}
-	if skill.DefaultBootstrap().Enough(of(days.Choose)) {
-		return days
-	}
-	halves := covariate.Halves(of(free), time.Duration(split.GapDays)*24*time.Hour)
-	pick := func(of []int) []int {
-		var out []int
-		for _, k := range of {
-			out = append(out, free[k])
-		}
-		return out
-	}
-	days.Learn, days.Choose = pick(halves.Learn), pick(halves.Choose)
-	return days
-}
-
-// keepCovariates writes what was found out beside the results.
-func keepCovariates(dir string, r covariate.Regression) error {
-	text, err := json.MarshalIndent(r, "", "  ")
+// keep writes what was found out beside the results.
+func (b *brought) keep(dir string) error {
+	text, err := json.MarshalIndent(b, "", "  ")
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "covariates.json"), append(text, '\n'), 0o644) //nolint:gosec // results are for everybody
 }
 
-// tellCovariates prints a list of what each covariate brings.
-func tellCovariates(to io.Writer, r covariate.Regression) error {
-	lines := []string{"## Covariates", ""}
-	if r.Note != "" {
-		lines = append(lines, r.Note+".")
+// markdown returns a table of what each covariate brings.
+func (b *brought) markdown() string {
+	var t strings.Builder
+	t.WriteString("## Covariates\n\n")
+	if b.Note != "" {
+		fmt.Fprintf(&t, "%s%s.\n\n", strings.ToUpper(b.Note[:1]), b.Note[1:])
 	} else {
-		lines = append(lines, fmt.Sprintf("Fitted on %d days, chosen by %d; gains of optimal interpolation on held-out days:", r.Learn, r.Choose), "")
-		for _, v := range r.Judged {
-			lines = append(lines, "- "+v.String())
+		fmt.Fprintf(&t, "Of optimal interpolation fitted on %d days and chosen by %d; of a network as it was trained. What each saves of the squared error on held-out days:\n\n", b.Learn, b.Choose)
+	}
+	columns := append([]covariate.Kept{{Judged: b.Judged, Gain: b.Gain}}, make([]covariate.Kept, len(b.rows))...)
+	fmt.Fprintf(&t, "| covariate | optimal interpolation |")
+	for i, name := range b.rows {
+		columns[1+i] = b.Networks[name]
+		fmt.Fprintf(&t, " %s |", name)
+	}
+	t.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for _, name := range names(columns) {
+		fmt.Fprintf(&t, "| %s |", name)
+		for _, c := range columns {
+			said := "it does not know it"
+			if i := slices.IndexFunc(c.Judged, func(v covariate.Verdict) bool { return v.Name == name }); i >= 0 {
+				said = c.Judged[i].Said()
+			}
+			fmt.Fprintf(&t, " %s |", said)
 		}
-		if r.Gain != nil {
-			lines = append(lines, fmt.Sprintf("- all that are used save %v", *r.Gain))
+		t.WriteString("\n")
+	}
+	t.WriteString("| all that are used |")
+	for _, c := range columns {
+		if c.Gain != nil {
+			fmt.Fprintf(&t, " %v |", *c.Gain)
+		} else {
+			t.WriteString(" |")
 		}
 	}
-	for _, line := range slices.Concat(lines, []string{""}) {
-		if _, err := fmt.Fprintln(to, line); err != nil {
-			return err
+	return t.String() + "\n\n"
+}
+
+// names returns the covariates of columns, each once.
+func names(columns []covariate.Kept) []string {
+	var out []string
+	for _, c := range columns {
+		for _, v := range c.Judged {
+			if !slices.Contains(out, v.Name) {
+				out = append(out, v.Name)
+			}
 		}
 	}
-	return nil
+	return out
 }

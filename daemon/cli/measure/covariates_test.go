@@ -5,12 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"lacuna/daemon/cli/clitest"
 	"lacuna/daemon/feed"
-	"lacuna/pipeline/samples"
+	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/simulate"
+	"lacuna/pipeline/skill"
 )
 
 // Evaluate says of a covariate what it brings on held-out days, and gives it to the rows
@@ -42,7 +42,7 @@ func TestEvaluateSaysWhatACovariateBrings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(plain, "Covariates") || !strings.Contains(with, "- sst is used; it saves +") || !strings.Contains(with, "- all that are used save +") {
+	if strings.Contains(plain, "Covariates") || !strings.Contains(with, "\n| sst | used; it saves +") || !strings.Contains(with, "\n| all that are used | +") {
 		t.Errorf("without it says:\n%s\nwith it:\n%s", plain, with)
 	}
 	row := func(text, name string) string {
@@ -61,25 +61,23 @@ func TestEvaluateSaysWhatACovariateBrings(t *testing.T) {
 	}
 }
 
-// No day that judges learns or chooses.
-func TestDaysThatJudgeHaveNoPartInTheChoice(t *testing.T) {
-	var s samples.Series
-	var times []time.Time
-	for d := range 200 {
-		times = append(times, time.Date(2024, 1, 1+d, 12, 0, 0, 0, time.UTC))
-		s.Days = append(s.Days, samples.Day{Time: times[d]})
+// What covariates bring to a network stands beside what they bring to interpolation.
+func TestOneTableSaysWhatCovariatesBring(t *testing.T) {
+	gain := func(share float64) *covariate.Gain {
+		return &covariate.Gain{Share: share, Interval: skill.Interval{Low: share - 0.1, High: share + 0.1}, Days: 20}
 	}
-	split := samples.DefaultSplit()
-	days := covariateDays(s, times, split)
-	calendar := samples.Extend(samples.Calendar{}, s.Days, split)
-	if len(days.Learn) == 0 || len(days.Choose) == 0 || len(days.Judge) == 0 {
-		t.Fatalf("%d learn, %d choose, %d judge", len(days.Learn), len(days.Choose), len(days.Judge))
-	}
-	used := map[int]bool{}
-	for _, i := range append(append([]int(nil), days.Learn...), days.Choose...) {
-		if used[i] || calendar.Role(samples.DateOf(times[i])) == samples.Judge {
-			t.Errorf("day %d judges, or is used twice", i)
-		}
-		used[i] = true
+	b := &brought{rows: []string{"model:v1"}, Networks: map[string]covariate.Kept{"model:v1": {
+		Judged: []covariate.Verdict{{Name: "sst", Used: true, Gain: gain(0.2)}, {Name: "wind", Why: "it has no map of these days"}}, Gain: gain(0.2),
+	}}}
+	b.Learn, b.Choose, b.Judged = 60, 30, []covariate.Verdict{{Name: "sst", Why: "no gain beyond chance", Gain: gain(0.05)}}
+	const want = `
+| covariate | optimal interpolation | model:v1 |
+|---|---|---|
+| sst | not used: no gain beyond chance; it saves +5.0 % (95 %: -5.0 to +15.0 %, 20 days) | used; it saves +20.0 % (95 %: +10.0 to +30.0 %, 20 days) |
+| wind | it does not know it | not used: it has no map of these days |
+| all that are used | | +20.0 % (95 %: +10.0 to +30.0 %, 20 days) |
+`
+	if got := b.markdown(); !strings.Contains(got, want) {
+		t.Errorf("it reads\n%s", got)
 	}
 }

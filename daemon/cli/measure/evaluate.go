@@ -118,7 +118,7 @@ func (f *evaluateFlags) validate() (tables.Table, error) {
 	errs.Check(f.out != "", "-o DIR is required")
 	errs.Check(f.coarse.Factor == 1 || len(f.truth) == 0 && f.store == "", "--coarsen changes the grid: leave --truth and --store out")
 	errs.Add(f.beside.Validate())
-	errs.Check(!f.beside.Any() || f.store == "" && f.synthetic == "", "--covariate gives methods another start than a champion was judged with, and --synthetic has its own data: leave --store and --synthetic out")
+	errs.Check(!f.beside.Any() || f.synthetic == "", "--synthetic has its own data: leave --covariate out")
 	switch f.synthetic {
 	case "":
 		errs.Add(f.data.Validate())
@@ -170,7 +170,8 @@ func (f *evaluateFlags) run(c *cobra.Command, table tables.Table) error {
 	if err != nil {
 		return err
 	}
-	if err := f.addCovariates(ctx, &job, c.OutOrStdout(), c.ErrOrStderr()); err != nil {
+	beside, err := f.addCovariates(ctx, &job, c.ErrOrStderr())
+	if err != nil {
 		return err
 	}
 	report := cli.NewPhases(c.ErrOrStderr())
@@ -185,7 +186,14 @@ func (f *evaluateFlags) run(c *cobra.Command, table tables.Table) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprint(c.OutOrStdout(), results.Markdown())
+	text := results.Markdown()
+	if beside != nil {
+		if err := beside.keep(f.out); err != nil {
+			return err
+		}
+		text = beside.markdown() + text
+	}
+	_, err = fmt.Fprint(c.OutOrStdout(), text)
 	return err
 }
 

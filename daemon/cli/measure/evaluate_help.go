@@ -48,10 +48,11 @@ matters.
 
 --covariate NAME=FILE:VARIABLE names another variable that may say what clouds hide,
 such as a temperature beside chlorophyll (see lacuna fill --help). It is fitted on days
-that learn and chosen by days that choose; what each brings to optimal interpolation is
-said on the held-out days, with the 95 % interval, before the table and in
-DIR/covariates.json: over the others that are used or, where it is not used, beside
-them. All rows that build on optimal interpolation then have those that pay.
+that learn and chosen by days that choose; what each brings to optimal interpolation,
+and to every version in the table that was trained with covariates, is said on the
+held-out days, with the 95 % interval, before the table and in DIR/covariates.json: over
+the others that are used or, where it is not used, beside them. All rows that build on
+optimal interpolation then have those that pay; a version sees its own.
 
 A series of few days, such as a month, wants --gap-days and --block-days of a
 few days; its intervals are then somewhat too narrow.

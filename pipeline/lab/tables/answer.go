@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"lacuna/pipeline/classical"
+	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/baselines"
@@ -34,6 +35,11 @@ func (r *run) do(ctx context.Context, e *entry) error {
 	}
 	if e.record.Truth, err = r.judgeTruth(ctx, x, answers); err != nil {
 		return err
+	}
+	if e.row.By == Stored && len(r.job.Series.Covariates) > 0 {
+		if e.record.Covariates, err = r.brings(ctx, e.row.Name, x.main); err != nil {
+			return err
+		}
 	}
 	if e.row.Network.Strategy == "guided" && e.seed == 1 {
 		if e.record.Masks, err = r.studyMasks(ctx, e.row.Network); err != nil {
@@ -269,6 +275,16 @@ func (r *run) stored(row string) (methodFor, func(), error) {
 		return nil, nil, fmt.Errorf("row %s: %w", row, err)
 	}
 	return func(x *evaluate.Exam) evaluate.Method { return c.Method(row, x, r.held) }, c.Close, nil
+}
+
+// brings says what each covariate brings the version of a row.
+func (r *run) brings(ctx context.Context, row string, x *evaluate.Exam) (*covariate.Kept, error) {
+	c, err := version.LoadCandidate(r.job.Stored[row], r.runner, r.held)
+	if err != nil {
+		return nil, fmt.Errorf("row %s: %w", row, err)
+	}
+	defer c.Close()
+	return c.Brings(ctx, x, r.held)
 }
 
 // sampled returns a sampler on a network.

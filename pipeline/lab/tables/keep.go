@@ -12,10 +12,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/renameio/v2"
 
+	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
@@ -31,6 +33,7 @@ type record struct {
 	Calls        int                  `json:"calls,omitempty"`
 	Truth        *evaluate.TruthScore `json:"truth,omitempty"`
 	Masks        *maskStudy           `json:"masks,omitempty"`
+	Covariates   *covariate.Kept      `json:"covariates,omitempty"`
 	TrainSeconds float64              `json:"train_seconds"`
 }
 
@@ -45,6 +48,7 @@ type Record struct {
 	Losses       evaluate.Losses  `json:"losses"` // case by case, to be paired with those of other rows
 	Calls        int              `json:"calls,omitempty"`
 	TrainSeconds float64          `json:"train_seconds"`
+	Covariates   *covariate.Kept  `json:"covariates,omitempty"` // what each brings a stored version; nil: it sees none
 
 	// Of the first seed only.
 	Masks  *evaluate.MaskScore `json:"masks,omitempty"` // of a guided strategy
@@ -56,7 +60,7 @@ func (r *run) public(e entry) (Record, error) {
 	out := Record{
 		Table: r.job.Table.Name, Dataset: r.job.Dataset, Mode: e.mode, Side: r.s.Overlays.Side, BlockDays: r.s.BlockDays,
 		Verdict: e.record.Verdict, Losses: e.record.Verdict.Losses, Calls: e.record.Calls, TrainSeconds: e.record.TrainSeconds,
-		Masks: e.record.Masks.score(r.s.MaskDraws),
+		Masks: e.record.Masks.score(r.s.MaskDraws), Covariates: e.record.Covariates,
 	}
 	var err error
 	out.Sample, err = r.sample(e)
@@ -147,10 +151,17 @@ func fingerprint(s samples.Series) (string, error) {
 	if err := json.NewEncoder(h).Encode([]any{s.Grid.Lat, s.Grid.Lon, s.Sea, s.Transform}); err != nil {
 		return "", fmt.Errorf("name a series: %w", err)
 	}
+	if len(s.Covariates) > 0 {
+		if err := json.NewEncoder(h).Encode(s.Covariates); err != nil {
+			return "", fmt.Errorf("name a series: %w", err)
+		}
+	}
 	for _, d := range s.Days {
 		writeMap(h, d.Time, d.Values)
-		if d.Drift != nil {
-			writeMap(h, d.Time, d.Drift)
+		for _, m := range slices.Concat(d.Covariates, [][]float32{d.Drift}) {
+			if m != nil {
+				writeMap(h, d.Time, m)
+			}
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
