@@ -19,7 +19,6 @@ import (
 	"lacuna/daemon/cli/clitest"
 	"lacuna/daemon/cli/models"
 	"lacuna/daemon/cli/service"
-	"lacuna/pipeline/ingest/ingesttest"
 
 	"github.com/spf13/cobra"
 )
@@ -31,7 +30,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	ingesttest.Decode()
+	clitest.Decode()
 	if os.Getenv(programEnv) == "" || len(os.Args) < 2 || os.Args[1] == "decode" {
 		clitest.Main(m)
 	}

@@ -12,7 +12,6 @@ import (
 	"lacuna/daemon/cli/files"
 	"lacuna/daemon/cli/models"
 	"lacuna/daemon/cli/service"
-	"lacuna/pipeline/ingest/ingesttest"
 
 	"github.com/spf13/cobra"
 )
@@ -21,7 +20,7 @@ import (
 const programEnv = "LACUNA_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	ingesttest.Decode()
+	clitest.Decode()
 	if os.Getenv(programEnv) != "" && (len(os.Args) < 2 || os.Args[1] != "decode") {
 		root := &cobra.Command{Use: "lacuna", SilenceUsage: true, SilenceErrors: true}
 		root.AddCommand(slices.Concat(service.Commands(), files.Commands(), models.Commands(), cli.Commands())...)

@@ -16,7 +16,6 @@ import (
 	"lacuna/daemon/feed"
 	"lacuna/daemon/outbox"
 	"lacuna/daemon/state"
-	"lacuna/pipeline/ingest/ingesttest"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish/kafka"
 
@@ -26,7 +25,7 @@ import (
 // The test binary is a daemon or a worker where roleEnv says so, the program for
 // trainings, and its own decoding child.
 func TestMain(m *testing.M) {
-	ingesttest.Decode()
+	clitest.Decode()
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "train":
 		root := &cobra.Command{Use: "lacuna", SilenceUsage: true, SilenceErrors: true}

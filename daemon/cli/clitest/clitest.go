@@ -21,10 +21,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main is the TestMain of packages whose commands read granules: these are
-// decoded by the test program, started again with the word decode.
+// Decode is the first call of a TestMain whose program plays lacuna: granules are decoded
+// by the test program, started again with the word decode, or by what make test has built
+// for it.
+func Decode() { ingesttest.Decode() }
+
+// Main is the TestMain of packages whose commands read granules.
 func Main(m *testing.M) {
-	ingesttest.Decode()
+	Decode()
 	os.Exit(m.Run())
 }
 

@@ -51,10 +51,12 @@ wrote and overwrites nothing.
 with 'systemctl reload lacuna'. A file that would not be good stays as it was.
 
 --dir names a folder of granules, --sample one granule (its folder is then where
-others are expected), --url an archive (http, https, ftp, or
-s3://HOST/BUCKET/PREFIX), --product a dataset of Copernicus Marine. With --url
-or --product, --sample may name a granule to look at. At a terminal, what is not
-given is asked for, with a proposal; else the proposals are taken.
+others are expected), --product a dataset of Copernicus Marine, --url an
+archive: http, https or ftp, s3://HOST/BUCKET/PREFIX, a dataset of ERDDAP
+(.../griddap/ID?VARIABLE), a collection of a STAC API (.../collections/ID) or a
+Zarr store (.../NAME.zarr?VARIABLE). With --url or --product, --sample may name
+a granule to look at. At a terminal, what is not given is asked for, with a
+proposal; else the proposals are taken.
 
 --fill fills the newest granule of the folder at once, --train then trains a
 model of the dataset on all of them, which takes hours on a processor and can be
@@ -165,7 +167,11 @@ func (f *initFlags) archive() (intake.Archive, error) {
 	case f.dir != "":
 		return intake.At(f.dir)
 	case f.url != "":
-		return intake.At(f.url)
+		a, err := intake.At(f.url)
+		if err == nil && a.Type == "dir" {
+			err = fmt.Errorf("%s is no address: name a folder with --dir, a dataset of Copernicus Marine with --product", f.url)
+		}
+		return a, err
 	case f.sample != "" && f.product == "":
 		return intake.At(filepath.Dir(f.sample))
 	}

@@ -18,7 +18,6 @@ import (
 	"lacuna/daemon/cli/measure"
 	"lacuna/daemon/cli/models"
 	"lacuna/daemon/cli/service"
-	"lacuna/pipeline/ingest"
 
 	"github.com/spf13/cobra"
 )
@@ -32,9 +31,7 @@ const (
 )
 
 func main() {
-	if child, err := cli.DecodeChild(); err == nil && decoder != nil { // an error shows where a granule is read
-		ingest.DecodeBy(child, ingest.InMemory(decoder))
-	}
+	cli.DecodeBy(decoder)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
