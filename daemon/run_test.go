@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,11 +15,7 @@ func TestRunServesAndStopsCleanly(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Datasets[0].Simulate = &feed.Feed{Product: "blk-chl", Grid: feed.Size{Height: 40, Width: 60}, Seed: 1, BacklogDays: 2, Interval: 20 * time.Millisecond}
 	d := b.daemon(t)
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-
+	stop := start(t, d)
 	var status ops.Status
 	deadline := time.Now().Add(3 * time.Minute)
 	for len(status.Products) < 3 {
@@ -34,14 +29,6 @@ func TestRunServesAndStopsCleanly(t *testing.T) {
 		status = fetchStatus(t, d.Addr())
 	}
 	stop()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Errorf("Run() = %v, want nil after a stop", err)
-		}
-	case <-time.After(2 * time.Minute):
-		t.Fatal("Run did not stop")
-	}
 	p := status.Products[0]
 	if p.FilledAfter <= p.ObservedBefore || p.FilledAfter < 0.99 {
 		t.Errorf("product %+v, want the sea filled", p)

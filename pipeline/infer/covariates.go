@@ -1,28 +1,12 @@
 package infer
 
 import (
-	"slices"
 	"time"
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/impute"
 	"lacuna/pipeline/samples"
 )
-
-// channelsOf returns the channels of a network in the order of its design. One whose
-// constants are not known is missing everywhere.
-func channelsOf(d impute.Design, known []samples.Channel) []samples.Channel {
-	var out []samples.Channel
-	for _, name := range d.Channels() {
-		c := samples.Channel{Covariate: samples.Covariate{Name: name}, Off: true}
-		if i := slices.IndexFunc(known, func(c samples.Channel) bool { return c.Name == name }); i >= 0 {
-			c = known[i]
-		}
-		out = append(out, c)
-	}
-	return out
-}
 
 // Covariates returns those that the model uses on a grid: none where it was made for
 // another, because their constants are of that one.

@@ -106,7 +106,7 @@ func Load(v Version, d Device) (*Model, error) {
 	if n.reliability != nil {
 		m.reliability = n.reliability.Probability
 	}
-	m.channels = channelsOf(m.design, v.Covariates)
+	m.channels = samples.ChannelsOf(m.design.Channels(), v.Covariates)
 	if m.design.Backbone == nn.BackboneViT {
 		m.side = n.imputer.Side()
 	}

@@ -205,3 +205,17 @@ func (t Train) LearnChannels() []Channel {
 	p := t.places[0]
 	return LearnChannels(Series{Grid: p.Grid, Sea: p.Sea, Covariates: p.covariates}, t.days[p.first:p.end])
 }
+
+// ChannelsOf returns the channels of names, in their order. One whose constants are not
+// known is missing everywhere.
+func ChannelsOf(names []string, known []Channel) []Channel {
+	var out []Channel
+	for _, name := range names {
+		c := Channel{Covariate: Covariate{Name: name}, Off: true}
+		if i := slices.IndexFunc(known, func(c Channel) bool { return c.Name == name }); i >= 0 {
+			c = known[i]
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -86,7 +86,7 @@ func LoadCandidate(files Parts, runner *impute.Runner, on samples.HeldOut) (*Can
 			known = s.Covariates
 		}
 	}
-	if c.list = channelsOf(model.Design(), known); len(c.list) > 0 {
+	if c.list = samples.ChannelsOf(model.Design().Channels(), known); len(c.list) > 0 {
 		c.channels = on.Channels(c.list)
 	}
 	return c, nil

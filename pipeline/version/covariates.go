@@ -40,23 +40,9 @@ func (r *run) beginCovariates() error {
 	if len(r.req.Series) > 1 && slices.ContainsFunc(r.req.Series, func(s samples.Series) bool { return len(s.Covariates) > 0 }) {
 		return errGridsOfCovariates
 	}
-	r.channels = channelsOf(r.s.Imputer.Design, r.train.LearnChannels())
+	r.channels = samples.ChannelsOf(r.s.Imputer.Design.Channels(), r.train.LearnChannels())
 	r.showCovariates()
 	return nil
-}
-
-// channelsOf returns the channels of a network in the order of its design. One that it
-// was made for and that is not known counts as missing everywhere.
-func channelsOf(d impute.Design, known []samples.Channel) []samples.Channel {
-	var out []samples.Channel
-	for _, name := range d.Channels() {
-		c := samples.Channel{Covariate: samples.Covariate{Name: name}, Off: true}
-		if i := slices.IndexFunc(known, func(c samples.Channel) bool { return c.Name == name }); i >= 0 {
-			c = known[i]
-		}
-		out = append(out, c)
-	}
-	return out
 }
 
 // showCovariates gives the channels to the networks that learn and are judged.
