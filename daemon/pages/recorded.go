@@ -18,7 +18,7 @@ import (
 
 // records are the rows of datasets as the ledger tells them, kept until it changes:
 // every page shows the status, most of it is the same as a moment ago, and a dataset
-// costs ten queries.
+// costs seven queries and more.
 type records struct {
 	read func(ctx context.Context, book *ledger.Ledger, set operate.Dataset) (ops.Dataset, error)
 
