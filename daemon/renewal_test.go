@@ -87,6 +87,7 @@ func TestTrainingIsPausedWhileAGranuleIsFilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.cfg.Train.Store, b.cfg.Train.FirstDays, b.cfg.Train.Check = filepath.Join(dir, "store"), 1, 20*time.Millisecond
+	b.cfg.Train.Nice = 0 // the tests of other packages are not
 	// The second granule reopens the product of the first, and the comparison
 	// decodes that product: the granule itself was decoded on arrival.
 	b.cfg.Datasets[0].Reanalysis.Settle, b.cfg.Datasets[0].Reanalysis.LeastChange = 0, 1000

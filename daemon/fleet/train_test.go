@@ -31,10 +31,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// trainingConfig is that of a worker that trains.
+// trainingConfig is that of a worker that trains. It is not nice: beside the tests of
+// other packages a polite training gets hardly any of a processor.
 func trainingConfig(folder, broker string) daemon.Config {
 	cfg := daemon.DefaultConfig()
-	cfg.StateDir, cfg.Train.Engine = filepath.Join(folder, "state"), "ort"
+	cfg.StateDir, cfg.Train.Engine, cfg.Train.Nice = filepath.Join(folder, "state"), "ort", 0
 	byWorkers(&cfg, "train", []string{broker})
 	cfg.Workers.Train, cfg.Workers.Session, cfg.Workers.SharedDir = true, time.Second, filepath.Join(folder, "shared")
 	return cfg
