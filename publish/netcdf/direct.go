@@ -14,6 +14,28 @@ import (
 // setting is per thread, and the caller is bound to its thread.
 func quiet() { C.H5Eset_auto2(C.H5E_DEFAULT, nil, nil) }
 
+// newest returns a number that HDF5 has given to a property list: it counts them.
+func newest() C.hid_t {
+	list := C.H5Pcreate(C.H5P_CLS_DATASET_XFER_ID_g)
+	C.H5Pclose(list)
+	return list
+}
+
+// closeLists closes the property lists that were made after one and are still there, and
+// returns how many there were: netCDF-C 4.9.0 leaves one, of 2 KiB, of every file that it
+// opens. The caller has held the lock since, and has no file open, so that they are
+// nobody's.
+func closeLists(after C.hid_t) (left int) {
+	last := newest()
+	for id := after + 1; after > 0 && id < last; id++ {
+		if C.H5Iis_valid(id) > 0 {
+			C.H5Pclose(id)
+			left++
+		}
+	}
+	return left
+}
+
 // field is a variable whose data goes into a file as finished chunks.
 type field struct {
 	name   string

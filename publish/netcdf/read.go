@@ -37,6 +37,7 @@ func Read(image []byte) (File, error) {
 	defer C.free(memory)
 	name := C.CString("product.nc")
 	defer C.free(unsafe.Pointer(name))
+	defer closeLists(newest())
 	var id C.int
 	if err := check(C.nc_open_mem(name, C.NC_NOWRITE, C.size_t(len(image)), memory, &id)); err != nil {
 		return File{}, fmt.Errorf("read product: %w", err)
