@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"testing"
 )
 
@@ -36,4 +37,22 @@ func FuzzJournal(f *testing.F) {
 			t.Errorf("the journal has %q", found)
 		}
 	})
+}
+
+// A line that is too long for memory, as of a file that was grown by a damaged disk,
+// costs itself only.
+func TestAJournalIsReadOverALineWithoutEnd(t *testing.T) {
+	line := func(name string) []byte { return []byte(`{"dataset":"chl","name":"` + name + `","revision":1}` + "\n") }
+	long := append(bytes.Repeat([]byte("x"), longestLine+1), '\n')
+	content := slices.Concat(line("first.nc"), long, line("second.nc"), bytes.TrimSpace(line("third.nc")))
+	var found []string
+	for fact, err := range factsIn(bytes.NewReader(content)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, fact.Name)
+	}
+	if want := []string{"first.nc", "second.nc", "third.nc"}; !slices.Equal(found, want) {
+		t.Errorf("the journal has %q, want %q", found, want)
+	}
 }

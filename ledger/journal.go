@@ -242,19 +242,38 @@ func Journal(path string) iter.Seq2[Fact, error] {
 // factsIn yields the facts in the text of a journal.
 func factsIn(text io.Reader) iter.Seq2[Fact, error] {
 	return func(yield func(Fact, error) bool) {
-		lines := bufio.NewScanner(text)
-		lines.Buffer(nil, longestLine)
-		for lines.Scan() {
+		lines := bufio.NewReaderSize(text, 64<<10)
+		for {
+			line, err := nextLine(lines)
 			var fact Fact
-			if json.Unmarshal(lines.Bytes(), &fact) != nil || fact.Dataset == "" {
-				continue
+			if json.Unmarshal(line, &fact) == nil && fact.Dataset != "" && !yield(fact, nil) {
+				return
 			}
-			if !yield(fact, nil) {
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(Fact{}, fmt.Errorf("read journal: %w", err))
 				return
 			}
 		}
-		if err := lines.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
-			yield(Fact{}, fmt.Errorf("read journal: %w", err))
+	}
+}
+
+// nextLine returns the next line, which at the end of the text comes with io.EOF. One
+// that is too long to be a fact is read over, and is empty.
+func nextLine(text *bufio.Reader) (line []byte, err error) {
+	long := false
+	for {
+		part, err := text.ReadSlice('\n')
+		long = long || len(line)+len(part) > longestLine
+		if long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
 		}
 	}
 }
