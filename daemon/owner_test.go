@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net"
 	"os"
@@ -190,7 +191,7 @@ func TestAnExistingServiceMarksItsPlacesAtItsFirstStart(t *testing.T) {
 	b.deliver(t, 1)
 	b.once(t)
 	mark := filepath.Join(b.cfg.ProductsDir, ".lacuna-owner.json")
-	if err := os.Remove(mark); err != nil {
+	if err := errors.Join(os.Remove(mark), os.Remove(b.cfg.state().Marked())); err != nil { // as an older version left it
 		t.Fatal(err)
 	}
 	b.deliver(t, 2)
@@ -199,6 +200,77 @@ func TestAnExistingServiceMarksItsPlacesAtItsFirstStart(t *testing.T) {
 		t.Error("the folder of products was not marked")
 	}
 	b.wantOneHash(t, 2)
+}
+
+// A service starts before the disk of its products is mounted: it waits, and neither
+// marks the bare folder nor rebuilds its ledger from it.
+func TestAServiceWaitsForItsProductsToBeMounted(t *testing.T) {
+	b := newBench(t)
+	b.plain()
+	b.cfg.Publish.RetryMin = 10 * time.Millisecond
+	b.deliver(t, 1)
+	b.once(t)
+	products := b.cfg.ProductsDir
+	away := products + ".away"
+	if err := errors.Join(os.Rename(products, away), os.Mkdir(products, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.daemon(t).Rebuild(t.Context()); !errors.Is(err, publish.ErrAway) {
+		t.Errorf("Rebuild() = %v, want ErrAway", err)
+	}
+	b.deliver(t, 2)
+	if _, err := b.daemon(t).Once(t.Context()); !errors.Is(err, publish.ErrAway) || !strings.Contains(err.Error(), "mounted") {
+		t.Errorf("Once() = %v after a rebuilding that was not possible, want ErrAway", err)
+	}
+	if left, err := os.ReadDir(products); err != nil || len(left) > 0 {
+		t.Errorf("the bare folder has %v, %v", left, err)
+	}
+	if err := errors.Join(os.Remove(products), os.Rename(away, products)); err != nil {
+		t.Fatal(err)
+	}
+	b.once(t)
+	if err := errors.Join(os.Rename(products, away), os.Mkdir(products, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(t, 3)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said journal
+	d, err := New(b.cfg, Parts{Log: slog.New(slog.NewTextHandler(&said, nil)), Child: []string{self, "decode"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := start(t, d)
+	until(t, "a granule that waits", func() bool { return said.says("granules left unfinished") && said.says("is its disk mounted?") })
+	if left, err := os.ReadDir(products); err != nil || len(left) > 0 {
+		t.Errorf("the bare folder has %v, %v", left, err)
+	}
+	if err := errors.Join(os.Remove(products), os.Rename(away, products)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "three products", func() bool { return b.publishStatus(t)["disk"].Delivered == 3 })
+	stop()
+}
+
+// An operator has emptied the folder of products on purpose, and says so.
+func TestAFolderThatWasEmptiedIsTakenOver(t *testing.T) {
+	b := newBench(t)
+	b.plain()
+	b.deliver(t, 1)
+	b.once(t)
+	if err := errors.Join(os.RemoveAll(b.cfg.ProductsDir), os.Mkdir(b.cfg.ProductsDir, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.daemon(t).TakeOver(t.Context(), "the disk is a new one"); err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(t, 2)
+	b.once(t)
+	if got := b.publishStatus(t)["disk"]; got.Delivered != 2 {
+		t.Errorf("after a takeover the folder has %+v", got)
+	}
 }
 
 func TestTheIdentityLastsThroughARebuilding(t *testing.T) {

@@ -37,7 +37,7 @@ var ErrMarker = errors.New("its owner marker cannot be read; 'lacuna publish tak
 
 // ErrAway says that a folder has lost its marker since it was last looked at by this
 // process: what is there now is another folder.
-var ErrAway = errors.New("its owner marker was there and is gone: is its disk mounted? Where it was emptied on purpose, restart the service")
+var ErrAway = errors.New("its owner marker was there and is gone: is its disk mounted? Where it was emptied on purpose, run 'lacuna publish takeover --config FILE --why TEXT'")
 
 // Mark remembers whether a process has seen the marker of a folder. A mount that goes
 // away leaves an empty folder behind, and what is written there is out of sight when it

@@ -10,6 +10,7 @@ import (
 
 	"lacuna/daemon/state"
 	"lacuna/ledger"
+	"lacuna/publish"
 )
 
 // Rebuilt counts the findings of a rebuilding.
@@ -123,6 +124,9 @@ func (k Keeper) rebuild(ctx context.Context) (*ledger.Ledger, Rebuilt, error) {
 // journal as it is, so that the next start tries again.
 func (k Keeper) restoreAll(ctx context.Context, book *ledger.Ledger) (Rebuilt, error) {
 	var done Rebuilt
+	if _, err := k.Store.Owner(ctx); errors.Is(err, publish.ErrAway) { // else every product would count as lost
+		return done, fmt.Errorf("rebuild ledger: products_dir %w", err)
+	}
 	s := k.Salvage()
 	if err := s.collect(ctx); err != nil {
 		return done, fmt.Errorf("rebuild ledger: %w", err)

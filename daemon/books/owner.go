@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -26,12 +27,19 @@ func OwnerOf(i ledger.Identity) publish.Owner {
 
 // own makes sure, before anything is read or written there, that the folder of
 // products is this state's and that no other daemon works on it. The lock ends
-// when book is closed. A folder that cannot be locked or written to now does not
-// prevent the start: it is locked before it is used, and its dispatcher tries again.
+// when book is closed. A folder that cannot be locked or written to now, or is away, does
+// not prevent the start: it is locked before it is used, and its dispatcher tries again.
 func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
 	me, err := Identify(ctx, book, k.Now())
 	if err != nil {
 		return err
+	}
+	var marked place
+	if _, err := state.Load(k.State.Marked(), &marked); err != nil {
+		k.Log.Warn("it is not known which folder of products was marked", "err", err)
+	}
+	if marked.Products == k.Store.Root {
+		_ = k.Store.Mark.Look(true) // without a marker it is not that folder: its disk is not mounted
 	}
 	unlock, err := k.Store.Lock()
 	switch {
@@ -53,13 +61,23 @@ func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
 	case err != nil:
 		k.Log.Warn("folder of products does not say whose it is", "err", err)
 		return nil
-	case owner.State == me.State && owner.Epoch == me.Epoch:
+	case owner.State != me.State || owner.Epoch != me.Epoch:
+		if err := k.Store.Claim(ctx, me); err != nil {
+			k.Log.Warn("folder of products cannot be marked as this state's", "err", err)
+			return nil
+		}
+		k.Log.Info("folder of products marked as this state's", "products_dir", k.Store.Root, "state", me.State, "epoch", me.Epoch)
+	}
+	if marked.Products == k.Store.Root {
 		return nil
 	}
-	if err := k.Store.Claim(ctx, me); err != nil {
-		k.Log.Warn("folder of products cannot be marked as this state's", "err", err)
-		return nil
+	if err := state.Save(k.State.Marked(), place{k.Store.Root}); err != nil {
+		k.Log.Warn("it is not remembered that the folder of products was marked", "err", err)
 	}
-	k.Log.Info("folder of products marked as this state's", "products_dir", k.Store.Root, "state", me.State, "epoch", me.Epoch)
 	return nil
+}
+
+// place is the folder of products that a state has marked last.
+type place struct {
+	Products string `json:"products_dir"`
 }

@@ -59,8 +59,9 @@ func nemeses() []nemesis {
 		nemesis{name: "jobs truncated", long: true, strike: topicLost((*broker).truncate, prefix+".jobs")},
 		nemesis{name: "results truncated", long: true, strike: topicLost((*broker).truncate, prefix+".results")},
 		nemesis{name: "state restored from an older copy", strike: stateRestored},
-		// A daemon that is restarted meanwhile would begin with the bare folder: that is what RequiresMountsFor is for.
+		// Nothing can be wrong with a disk that is away at the same time.
 		nemesis{name: "products unmounted", alone: true, strike: unmounted("products")},
+		nemesis{name: "daemon started with products unmounted", alone: true, strike: startedWithoutProducts},
 		nemesis{name: "standby on the same state", strike: secondDaemon(standby)},
 		nemesis{name: "intruder on the same state", strike: secondDaemon(intruder)},
 		nemesis{name: "twin with a copy of the state", strike: secondDaemon(twin)},

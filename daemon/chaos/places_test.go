@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"lacuna/daemon/outbox"
@@ -95,6 +96,14 @@ func unmounted(name string) func(context.Context, *campaign) (func() error, erro
 		d := c.disks[name]
 		return func() error { d.server.Process.Kill(); _ = d.server.Wait(); return d.mount() }, d.detach()
 	}
+}
+
+// startedWithoutProducts kills the daemon when its products are not mounted: it begins
+// with the bare folder below.
+func startedWithoutProducts(ctx context.Context, c *campaign) (func() error, error) {
+	heal, err := unmounted("products")(ctx, c)
+	daemonProcess(c).signal(syscall.SIGKILL)
+	return heal, err
 }
 
 // Ways in which a second daemon shares what is the first one's.
