@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -145,10 +146,10 @@ func TestASealedFileThatTheLedgerDoesNotKnowKeepsItsNumber(t *testing.T) {
 	restoreState()
 	b.bucketOn(t)
 	b.kafkaOn(broker(t, 0))
-	if err := os.RemoveAll(b.cfg.ProductsDir); err != nil {
+	if err := errors.Join(os.RemoveAll(b.cfg.ProductsDir), os.MkdirAll(filepath.Dir(hidden[0]), 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Dir(hidden[0]), 0o755); err != nil {
+	if _, err := b.daemon(t).TakeOver(t.Context(), "the folder was emptied"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(hidden[0], sealed, 0o444); err != nil {
