@@ -215,6 +215,7 @@ func TestAServiceWaitsForItsProductsToBeMounted(t *testing.T) {
 	if err := errors.Join(os.Rename(products, away), os.Mkdir(products, 0o755)); err != nil {
 		t.Fatal(err)
 	}
+	b.wantFindings(t, map[string]bool{"owner of disk": false})
 	if _, err := b.daemon(t).Rebuild(t.Context()); !errors.Is(err, publish.ErrAway) {
 		t.Errorf("Rebuild() = %v, want ErrAway", err)
 	}

@@ -213,7 +213,11 @@ func (s Station) tryOwner(ctx context.Context, sink outbox.Placed, report report
 	if owner.State != "" {
 		text = fmt.Sprintf("this state's, epoch %d", owner.Epoch)
 	}
-	report("owner of "+sink.Name(), text, "stop the other service and take over on purpose, or name another place", err)
+	toDo := "stop the other service and take over on purpose, or name another place"
+	if errors.Is(err, publish.ErrAway) {
+		toDo = "mount its disk, or take it over where it was emptied on purpose"
+	}
+	report("owner of "+sink.Name(), text, toDo, err)
 }
 
 // trySinks checks that the sinks can be reached and belong to this state.
@@ -225,6 +229,9 @@ func (s Station) trySinks(ctx context.Context, report reporter) {
 	}
 	if err := s.Publish.CheckSecretFiles(); err != nil {
 		report("secrets of the sinks", "", "chmod 600 the file, and change the secret where others may have read it", err)
+	}
+	if _, err := books.RecallMark(s.State, s.Keeper.Store); err != nil {
+		report("folder of products", "", "remove "+s.State.Marked()+", which the next start writes anew", err)
 	}
 	s.Publish.Try(s.Keeper.Store, s.Log, try, func(sink outbox.Placed, trial outbox.Trial, err error) {
 		if err == nil {
