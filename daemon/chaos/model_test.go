@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,8 +139,13 @@ func (c *campaign) endTraining() {
 // service goes on with the model that it has loaded, or without.
 func tampered(how func(folder string) error) func(context.Context, *campaign) (func() error, error) {
 	return func(_ context.Context, c *campaign) (func() error, error) {
-		folder, kept := filepath.Join(c.disks["models"].behind, "store", "versions", c.school.champion), c.path("kept-champion")
-		if err := errors.Join(os.RemoveAll(kept), copyTree(folder, kept), how(folder)); err != nil {
+		folder, kept := filepath.Join(c.disks["models"].behind, "store", "versions", c.school.champion), c.path("kept-"+c.school.champion)
+		if _, err := os.Stat(kept); errors.Is(err, fs.ErrNotExist) { // later it may be one that another nemesis has changed
+			if err := copyTree(folder, kept); err != nil {
+				return nil, err
+			}
+		}
+		if err := how(folder); err != nil {
 			return nil, err
 		}
 		if c.command("models", "show", c.school.champion) == nil {
