@@ -140,20 +140,20 @@ func (c *campaign) endTraining() {
 func tampered(how func(folder string) error) func(context.Context, *campaign) (func() error, error) {
 	return func(_ context.Context, c *campaign) (func() error, error) {
 		folder, kept := filepath.Join(c.disks["models"].behind, "store", "versions", c.school.champion), c.path("kept-"+c.school.champion)
-		if _, err := os.Stat(kept); errors.Is(err, fs.ErrNotExist) { // later it may be one that another nemesis has changed
-			if err := copyTree(folder, kept); err != nil {
-				return nil, err
-			}
+		heal := func() error { return errors.Join(os.RemoveAll(folder), copyTree(kept, folder)) }
+		_, err := os.Stat(kept)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = copyTree(folder, kept)
+		} else if err == nil { // another nemesis may strike it at the same time
+			err = heal()
 		}
-		if err := how(folder); err != nil {
+		if err := errors.Join(err, how(folder)); err != nil {
 			return nil, err
 		}
 		if c.command("models", "show", c.school.champion) == nil {
 			return nil, errors.New("a champion that was tampered with is called sound")
 		}
-		return func() error {
-			return errors.Join(os.RemoveAll(folder), copyTree(kept, folder))
-		}, nil
+		return heal, nil
 	}
 }
 
