@@ -18,6 +18,7 @@ import (
 	"lacuna/daemon/cli/measure"
 	"lacuna/daemon/cli/models"
 	"lacuna/daemon/cli/service"
+	"lacuna/internal/frugal"
 
 	"github.com/spf13/cobra"
 )
@@ -31,6 +32,7 @@ const (
 )
 
 func main() {
+	frugal.Start()
 	cli.DecodeBy(decoder)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
