@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lacuna/daemon/operate"
+	"lacuna/daemon/outbox"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -252,6 +253,35 @@ func TestAServiceWaitsForItsProductsToBeMounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "three products", func() bool { return b.publishStatus(t)["disk"].Delivered == 3 })
+	stop()
+}
+
+// The same of Zarr stores on a disk of their own: what was delivered to the bare folder
+// would be missing when the disk is back.
+func TestAServiceWaitsForItsZarrStoresToBeMounted(t *testing.T) {
+	b := newBench(t)
+	b.plain()
+	stores := filepath.Join(t.TempDir(), "zarr")
+	b.cfg.Publish.Zarr = &outbox.Zarr{Dir: stores}
+	b.cfg.Publish.RetryMin = 10 * time.Millisecond
+	b.deliver(t, 1)
+	b.once(t)
+	away := stores + ".away"
+	if err := errors.Join(os.Rename(stores, away), os.Mkdir(stores, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	b.wantFindings(t, map[string]bool{"owner of disk": true, "owner of zarr": false})
+	b.deliver(t, 2)
+	stop := start(t, b.daemon(t))
+	until(t, "a second product in the folder", func() bool { return b.publishStatus(t)["disk"].Delivered == 2 })
+	until(t, "an attempt", func() bool { return strings.Contains(b.publishStatus(t)["zarr"].Problem, "mounted") })
+	if files := writtenFiles(t, stores); len(files) > 0 {
+		t.Errorf("below the mount there are %v", files)
+	}
+	if err := errors.Join(os.RemoveAll(stores), os.Rename(away, stores)); err != nil { // check has made a folder there
+		t.Fatal(err)
+	}
+	until(t, "two products in the store", func() bool { return b.publishStatus(t)["zarr"].Delivered == 2 })
 	stop()
 }
 

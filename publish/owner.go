@@ -35,11 +35,11 @@ var ErrForeign = errors.New("belongs to another state")
 // ErrMarker says that the marker of a place cannot be read.
 var ErrMarker = errors.New("its owner marker cannot be read; 'lacuna publish takeover --config FILE --why TEXT' writes it anew")
 
-// ErrAway says that a folder has lost its marker since it was last looked at by this
-// process: what is there now is another folder.
+// ErrAway says that a folder has lost the marker that it had: what is there now is another
+// folder.
 var ErrAway = errors.New("its owner marker was there and is gone: is its disk mounted? Where it was emptied on purpose, run 'lacuna publish takeover --config FILE --why TEXT'")
 
-// Mark remembers whether a process has seen the marker of a folder. A mount that goes
+// Mark remembers whether the marker of a folder was seen. A mount that goes
 // away leaves an empty folder behind, and what is written there is out of sight when it
 // comes back. Nil remembers nothing.
 type Mark struct{ seen atomic.Bool }
@@ -55,6 +55,12 @@ func (m *Mark) Look(there bool) error {
 		return ErrAway
 	}
 	return nil
+}
+
+// Foldered is a place that is a folder, on a disk that may not be mounted.
+type Foldered interface {
+	// Folder returns its path and mark; an empty path: it is no folder after all.
+	Folder() (path string, mark *Mark)
 }
 
 // Admits returns nil where a state may publish to a place, or why not, with

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"lacuna/daemon/state"
 	"lacuna/ledger"
 	"lacuna/publish"
 	"lacuna/publish/disk"
@@ -34,9 +33,8 @@ func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	marked, err := RecallMark(k.State, k.Store)
-	if err != nil {
-		k.Log.Warn("it is not known which folder of products was marked", "err", err)
+	if err := RecallMark(k.State, k.Store); err != nil {
+		k.Log.Warn("it is not known which folders were marked", "err", err)
 	}
 	unlock, err := k.Store.Lock()
 	switch {
@@ -65,29 +63,8 @@ func (k Keeper) own(ctx context.Context, book *ledger.Ledger) error {
 		}
 		k.Log.Info("folder of products marked as this state's", "products_dir", k.Store.Root, "state", me.State, "epoch", me.Epoch)
 	}
-	if marked {
-		return nil
-	}
-	if err := state.Save(k.State.Marked(), place{k.Store.Root}); err != nil {
+	if err := KeepMark(k.State, k.Store); err != nil {
 		k.Log.Warn("it is not remembered that the folder of products was marked", "err", err)
 	}
 	return nil
-}
-
-// RecallMark reports whether a state has marked this folder of products as its own. The
-// folder counts as seen with its marker then: without one it is not that folder, because
-// its disk is not mounted.
-func RecallMark(dir state.Dir, store disk.Store) (bool, error) {
-	var last place
-	_, err := state.Load(dir.Marked(), &last)
-	marked := last.Products == store.Root
-	if marked {
-		_ = store.Mark.Look(true)
-	}
-	return marked, err
-}
-
-// place is the folder of products that a state has marked last.
-type place struct {
-	Products string `json:"products_dir"`
 }

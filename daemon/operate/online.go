@@ -203,6 +203,9 @@ func (s Station) tryOwner(ctx context.Context, sink outbox.Placed, report report
 	defer cancel()
 	me, err := ledger.ReadIdentity(s.State.Ledger())
 	var owner publish.Owner
+	if folder, ok := sink.(publish.Foldered); ok && err == nil {
+		err = books.RecallMark(s.State, folder)
+	}
 	if err == nil {
 		owner, err = sink.Owner(ctx)
 	}
@@ -229,9 +232,6 @@ func (s Station) trySinks(ctx context.Context, report reporter) {
 	}
 	if err := s.Publish.CheckSecretFiles(); err != nil {
 		report("secrets of the sinks", "", "chmod 600 the file, and change the secret where others may have read it", err)
-	}
-	if _, err := books.RecallMark(s.State, s.Keeper.Store); err != nil {
-		report("folder of products", "", "remove "+s.State.Marked()+", which the next start writes anew", err)
 	}
 	s.Publish.Try(s.Keeper.Store, s.Log, try, func(sink outbox.Placed, trial outbox.Trial, err error) {
 		if err == nil {

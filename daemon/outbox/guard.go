@@ -24,6 +24,7 @@ type Guard struct {
 	me      publish.Owner
 	log     *slog.Logger
 	compare func(ctx context.Context) error
+	marked  func() // remembers that the place has the marker of this state
 	// displace resolves a revision that has other bytes in the sink.
 	displace func(ctx context.Context, p publish.Product, c *publish.Conflict) error
 
@@ -95,6 +96,7 @@ func (g *Guard) admit(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("find the owner of %s: %w", g.Name(), err)
 	}
+	g.marked()
 	if g.refused.Swap(nil) != nil {
 		g.log.Info("the place is this state's again", "sink", g.Name())
 	}

@@ -128,8 +128,19 @@ func (o *Outbox) open(cfg Config) ([]Placed, error) {
 
 // guard returns the guard of a sink.
 func (o *Outbox) guard(sink Placed) *Guard {
+	marked := func() {}
+	if folder, ok := sink.(publish.Foldered); ok {
+		if err := books.RecallMark(o.keeper.State, folder); err != nil {
+			o.log.Warn("it is not known which folders were marked", "err", err)
+		}
+		marked = sync.OnceFunc(func() {
+			if err := books.KeepMark(o.keeper.State, folder); err != nil {
+				o.log.Warn("it is not remembered that a folder was marked", "sink", sink.Name(), "err", err)
+			}
+		})
+	}
 	return &Guard{
-		Placed: sink, me: o.me, log: o.log, turn: make(chan struct{}, 1),
+		Placed: sink, me: o.me, log: o.log, turn: make(chan struct{}, 1), marked: marked,
 		compare: func(ctx context.Context) error { return o.compare(ctx, sink) },
 		displace: func(ctx context.Context, p publish.Product, c *publish.Conflict) error {
 			return o.displace(ctx, sink.Name(), p, c)

@@ -82,7 +82,7 @@ func (d Dir) ShadowReport(dataset string) string { return d.in("shadow", dataset
 // Speeds returns the file that keeps how fast models are on this machine.
 func (d Dir) Speeds() string { return d.in("speeds.json") }
 
-// Marked is the folder of products that this state has marked as its own.
+// Marked names the folders that this state has marked as its own.
 func (d Dir) Marked() string { return d.in("marked.json") }
 
 // Alarms returns the file with the alarms that were sent.

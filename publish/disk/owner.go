@@ -14,7 +14,11 @@ import (
 	"lacuna/publish"
 )
 
-var _ publish.Place = (*Sink)(nil)
+var (
+	_ publish.Place    = (*Sink)(nil)
+	_ publish.Foldered = (*Sink)(nil)
+	_ publish.Foldered = Store{}
+)
 
 // ownerName is the marker file with the owner of the folder of products. It is
 // hidden, so that a listing of the folder shows datasets only.
@@ -25,6 +29,12 @@ func (s *Sink) Owner(ctx context.Context) (publish.Owner, error) { return s.stor
 
 // Claim implements publish.Place.
 func (s *Sink) Claim(ctx context.Context, o publish.Owner) error { return s.store.Claim(ctx, o) }
+
+// Folder implements publish.Foldered.
+func (s *Sink) Folder() (string, *publish.Mark) { return s.store.Folder() }
+
+// Folder implements publish.Foldered.
+func (s Store) Folder() (string, *publish.Mark) { return s.Root, s.Mark }
 
 // Owner returns the state that owns the folder.
 func (s Store) Owner(context.Context) (o publish.Owner, err error) {

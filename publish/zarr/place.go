@@ -34,6 +34,12 @@ func (s *Sink) Owner(ctx context.Context) (o publish.Owner, err error) {
 	return o, nil
 }
 
+// Folder implements publish.Foldered.
+func (s *Sink) Folder() (string, *publish.Mark) {
+	f, _ := s.objects.(folder)
+	return f.root, s.mark
+}
+
 // Claim implements publish.Place.
 func (s *Sink) Claim(ctx context.Context, o publish.Owner) error {
 	text, err := json.MarshalIndent(o, "", "  ")

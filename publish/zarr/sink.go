@@ -42,8 +42,9 @@ type Sink struct {
 }
 
 var (
-	_ publish.Sink  = (*Sink)(nil)
-	_ publish.Place = (*Sink)(nil)
+	_ publish.Sink     = (*Sink)(nil)
+	_ publish.Place    = (*Sink)(nil)
+	_ publish.Foldered = (*Sink)(nil)
 )
 
 // FolderName is the name of the sink of a folder in the ledger.
