@@ -13,6 +13,8 @@ import (
 	"lacuna/daemon/outbox"
 	"lacuna/ledger"
 	"lacuna/publish/kafka"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // topicLost deletes a topic or what is in it. Where receivers have lost events, an
@@ -27,7 +29,12 @@ func topicLost(how func(*broker, context.Context, string) error, topic string) f
 				return c.eventually(ctx, "publish", "replay", "--topic", prefix, "--from", c.producer.lately())
 			})
 		}
-		return nil, how(c.broker, ctx, topic)
+		err := how(c.broker, ctx, topic)
+		if errors.Is(err, kerr.UnknownTopicOrPartition) { // another nemesis has deleted it
+			c.missed++
+			err = nil
+		}
+		return nil, err
 	}
 }
 
