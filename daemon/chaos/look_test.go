@@ -149,6 +149,13 @@ func (s *site) behind(ctx context.Context, p *producer) (open []string) {
 			note("%d deliveries wait for %s and %d were set aside: %s", b.Waiting, b.Sink, b.Aside, b.Problem)
 		}
 	}
+	aside, err := book.SetAside(ctx, 3)
+	if err != nil {
+		note("%v", err)
+	}
+	for _, a := range aside {
+		note("%s of %s, revision %d, was set aside by %s: %s", a.Publication.Granule, a.Publication.Dataset, a.Publication.Revision, a.Sink, a.Problem)
+	}
 	if len(open) > 0 { // every object is looked up only if nothing else is left to do
 		return open
 	}

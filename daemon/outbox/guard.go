@@ -25,6 +25,9 @@ type Guard struct {
 	log     *slog.Logger
 	compare func(ctx context.Context) error
 	marked  func() // remembers that the place has the marker of this state
+	// away returns publish.ErrAway where the folder is not mounted that products are
+	// delivered from.
+	away func(ctx context.Context) error
 	// displace resolves a revision that has other bytes in the sink.
 	displace func(ctx context.Context, p publish.Product, c *publish.Conflict) error
 
@@ -64,8 +67,14 @@ func (g *Guard) Retract(ctx context.Context, p publish.Product) error {
 }
 
 // resolve passes a conflict to displace. The conflict stays an error, because the
-// delivery was not made.
+// delivery was not made. Nothing is set aside for want of its file while the folder of
+// products is away.
 func (g *Guard) resolve(ctx context.Context, p publish.Product, err error) error {
+	if errors.Is(err, publish.ErrPermanent) { // a file that is gone comes back with its disk
+		if away := g.away(ctx); away != nil {
+			return away
+		}
+	}
 	var c *publish.Conflict
 	if !errors.As(err, &c) {
 		return err

@@ -142,6 +142,12 @@ func (o *Outbox) guard(sink Placed) *Guard {
 	return &Guard{
 		Placed: sink, me: o.me, log: o.log, turn: make(chan struct{}, 1), marked: marked,
 		compare: func(ctx context.Context) error { return o.compare(ctx, sink) },
+		away: func(ctx context.Context) error {
+			if _, err := o.store.Owner(ctx); errors.Is(err, publish.ErrAway) {
+				return err
+			}
+			return nil
+		},
 		displace: func(ctx context.Context, p publish.Product, c *publish.Conflict) error {
 			return o.displace(ctx, sink.Name(), p, c)
 		},
