@@ -285,6 +285,44 @@ func TestAServiceWaitsForItsZarrStoresToBeMounted(t *testing.T) {
 	stop()
 }
 
+// A sink reads products from their folder: while that is away its deliveries wait, and
+// are not set aside for want of a file.
+func TestDeliveriesWaitForProductsThatAreNotMounted(t *testing.T) {
+	b := newBench(t)
+	b.plain()
+	stores := filepath.Join(t.TempDir(), "zarr")
+	b.cfg.Publish.Zarr = &outbox.Zarr{Dir: stores}
+	b.cfg.Publish.RetryMin = 10 * time.Millisecond
+	if err := os.WriteFile(stores, nil, 0o600); err != nil { // no folder: the delivery fails
+		t.Fatal(err)
+	}
+	b.deliver(t, 1)
+	if _, err := b.daemon(t).Once(t.Context()); err == nil {
+		t.Fatal("the delivery has not failed")
+	}
+	if got := b.publishStatus(t)["zarr"]; got.Waiting != 1 {
+		t.Fatalf("the store has %+v", got)
+	}
+	products := b.cfg.ProductsDir
+	away := products + ".away"
+	if err := errors.Join(os.Remove(stores), os.Rename(products, away), os.Mkdir(products, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	stop := start(t, b.daemon(t))
+	until(t, "an attempt without products", func() bool {
+		got := b.publishStatus(t)["zarr"]
+		return got.Aside > 0 || strings.Contains(got.Problem, "mounted")
+	})
+	if got := b.publishStatus(t)["zarr"]; got.Aside > 0 {
+		t.Errorf("the store has %+v: the delivery was set aside", got)
+	}
+	if err := errors.Join(os.Remove(products), os.Rename(away, products)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the delivery", func() bool { return b.publishStatus(t)["zarr"].Delivered == 1 })
+	stop()
+}
+
 // An operator has emptied the folder of products on purpose, and says so.
 func TestAFolderThatWasEmptiedIsTakenOver(t *testing.T) {
 	b := newBench(t)
