@@ -52,6 +52,15 @@ func (s schedule) next(due, now time.Time) time.Time {
 	return due.Add((missed + 1) * s.interval)
 }
 
+// resume returns when a listing is due after the clock was set back to now. It was due
+// when so much time had passed: an interval has nothing to do with what the clock says.
+func (s schedule) resume(now time.Time, left time.Duration) time.Time {
+	if s.spec != nil {
+		return s.next(now, now)
+	}
+	return now.Add(min(max(left, 0), s.interval))
+}
+
 // lastDue returns the latest day whose granule is due at now, and since when;
 // ok is false where nothing is expected.
 func (e Expect) lastDue(now time.Time, zone *time.Location) (day, due time.Time, ok bool) {

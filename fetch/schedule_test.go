@@ -142,6 +142,33 @@ func TestClockThatJumpsNeitherSkipsNorStormsPolls(t *testing.T) {
 	})
 }
 
+// An interval has passed when it has, whatever the clock was set to meanwhile: a poll
+// neither comes an interval after the clock was set back, nor at once.
+func TestAClockThatIsSetBackDoesNotPutAPollOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		jump := atomic.Int64{}
+		jump.Store(int64(24 * time.Hour))
+		began := time.Now()
+		var polls []time.Duration
+		b := newBench(t, func(c *Config, p *Parts) {
+			c.PollInterval = time.Hour
+			p.Now = func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }
+		})
+		b.archive.onList = func() error { polls = append(polls, time.Since(began).Round(time.Minute)); return nil }
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- b.Run(ctx, make(chan Granule)) }()
+		time.Sleep(50 * time.Minute)
+		jump.Store(0)
+		time.Sleep(100 * time.Minute)
+		cancel()
+		<-done
+		if want := []time.Duration{0, time.Hour, 2 * time.Hour}; !slices.Equal(polls, want) {
+			t.Errorf("polls after %v, want %v", polls, want)
+		}
+	})
+}
+
 func TestYoungObjectIsNotHeldForEverByAClockThatWasAhead(t *testing.T) {
 	now := time.Date(2034, 1, 1, 0, 0, 0, 0, time.UTC) // wrong by ten years
 	b := newBench(t, func(_ *Config, p *Parts) { p.Now = func() time.Time { return now } })

@@ -207,10 +207,12 @@ func (w *Watcher) Run(ctx context.Context, out chan<- Granule) error {
 
 // sleep waits until due by the wall clock. It reports false where ctx ended.
 func (w *Watcher) sleep(ctx context.Context, clock *alarm, due time.Time) bool {
+	began, planned := time.Now(), due.Round(0).Sub(w.parts.Now().Round(0))
 	for {
 		nap, back := clock.nap(due)
 		if back { // due was worked out by a clock that was wrong
-			due = w.schedule.next(clock.last, clock.last)
+			due = w.schedule.resume(clock.last, planned-time.Since(began))
+			began, planned = time.Now(), due.Sub(clock.last)
 			nap, _ = clock.nap(due)
 		}
 		if nap <= 0 {
