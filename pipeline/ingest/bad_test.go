@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -245,6 +247,40 @@ func TestChildThatSpinsIsStoppedByItsCPULimit(t *testing.T) {
 	if b := wantBad(t, err); !strings.Contains(b.Problem, "more than 1s of CPU time") {
 		t.Errorf("got %v", b)
 	}
+}
+
+// The kernel kills a process for want of memory, and an operator by mistake: another
+// one decodes the file.
+func TestADecoderThatSomebodyKilledDoesNotBlameTheFile(t *testing.T) {
+	path := fixture(t, "nc4", "plankton")
+	killed := make(chan int, 1)
+	time.AfterFunc(250*time.Millisecond, func() { killed <- killChildren("slow") })
+	got, err := reader(t, "slow").Read(t.Context(), path, Options{})
+	if n := <-killed; n == 0 {
+		t.Fatal("no decoder was there to be killed")
+	}
+	must(t, err)
+	want, err := reader(t, "decode").Read(t.Context(), path, Options{})
+	must(t, err)
+	if got.SHA256 != want.SHA256 || len(got.Fields) != len(want.Fields) || !slices.Equal(got.Fields[0].ObservedMask(), want.Fields[0].ObservedMask()) {
+		t.Errorf("after a kill %d fields were read with sha256 %s, want %d with %s", len(got.Fields), got.SHA256, len(want.Fields), want.SHA256)
+	}
+}
+
+// killChildren kills the children of a kind, and returns how many there were.
+func killChildren(kind string) (n int) {
+	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, stat := range processes {
+		text, _ := os.ReadFile(stat)
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(stat), "cmdline"))
+		_, after, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(after) // state, parent…
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		if err == nil && len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) && strings.HasSuffix(string(line), "\x00"+kind+"\x00") && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			n++
+		}
+	}
+	return n
 }
 
 func TestOurOwnFailuresDoNotBlameTheFile(t *testing.T) {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"lacuna/pipeline/ingest/sandbox"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain lets the test binary be the decoding child too, and children that
@@ -49,6 +51,12 @@ func children() map[string]func() int {
 			select {}
 		},
 		"kill": func() int { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
+		"slow": func() int { // long enough for somebody to kill it with its file in hand
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(os.Stdin.Fd()), Events: unix.POLLIN}}, -1)
+			time.Sleep(500 * time.Millisecond)
+			RunChild(os.Stdin, os.Stdout)
+			return 1
+		},
 		"exit": func() int { return 3 },
 		"hang": func() int { time.Sleep(time.Hour); return 0 },
 		"spin": func() int {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"sync/atomic"
 
 	"lacuna/pipeline/field"
@@ -199,11 +200,27 @@ func hash(ctx context.Context, r io.Reader) (string, error) {
 	}
 }
 
-// ask has a child decode f and passes the extract to use while the child exits.
+// ask has a child decode f and passes the extract to use while the child exits. A child
+// that somebody else has killed, as the kernel does for want of memory, says nothing of
+// the file: another one gets it. If that is killed too, it is the file.
 func (r *Reader) ask(ctx context.Context, f *os.File, req request, use func(*extract) error) error {
+	killed, err := r.askOne(ctx, f, req, use)
+	if !killed || ctx.Err() != nil {
+		return err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil { // the child may have read on
+		return err
+	}
+	_, err = r.askOne(ctx, f, req, use)
+	return err
+}
+
+// askOne is one attempt of ask. killed is true where the child was killed by neither the
+// file nor a limit.
+func (r *Reader) askOne(ctx context.Context, f *os.File, req request, use func(*extract) error) (killed bool, err error) {
 	p, err := r.assign(f, req)
 	if err != nil {
-		return err
+		return false, err
 	}
 	limited, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
@@ -220,16 +237,25 @@ func (r *Reader) ask(ctx context.Context, f *os.File, req request, use func(*ext
 	died := p.wait()
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return false, ctx.Err()
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		return bad(fmt.Sprintf("decoding it took longer than %v", r.cfg.Timeout),
+		return false, bad(fmt.Sprintf("decoding it took longer than %v", r.cfg.Timeout),
 			"the file is probably damaged: "+again+"; if it is sound and large, raise timeout")
 	case errors.Is(err, errNonsense):
-		return bad(fmt.Sprintf("the decoder did not survive it (%v)", err), "the file is probably damaged: "+again)
+		return false, bad(fmt.Sprintf("the decoder did not survive it (%v)", err), "the file is probably damaged: "+again)
 	case silent, err == nil && died != nil:
-		return r.causeOfDeath(p.cmd.ProcessState, p.stderr.String())
+		state, stderr := p.cmd.ProcessState, p.stderr.String()
+		status, _ := state.Sys().(syscall.WaitStatus)
+		killed = status.Signaled() && status.Signal() == syscall.SIGKILL && stderr == "" && !r.spent(state)
+		return killed, r.causeOfDeath(state, stderr)
 	}
-	return err
+	return false, err
+}
+
+// spent reports whether a child was ended by its limit of CPU time: the kernel counts in
+// ticks.
+func (r *Reader) spent(state *os.ProcessState) bool {
+	return !state.Exited() && 10*(state.UserTime()+state.SystemTime()) >= 9*r.cfg.CPUTime
 }
 
 // assign hands f to a child. A spare child may have died for a reason that is
@@ -256,8 +282,8 @@ func (r *Reader) causeOfDeath(state *os.ProcessState, stderr string) error {
 	remedy := "the file is probably damaged: " + again
 	stderr, _, _ = strings.Cut(stderr, " goroutine ") // without the stack traces
 	switch {
-	// Reported by the runtime, or inferred if the kill came first; the kernel counts in ticks.
-	case strings.Contains(stderr, "cpu limit exceeded"), !state.Exited() && 10*(state.UserTime()+state.SystemTime()) >= 9*r.cfg.CPUTime:
+	// Reported by the runtime, or inferred if the kill came first.
+	case strings.Contains(stderr, "cpu limit exceeded"), r.spent(state):
 		return bad(fmt.Sprintf("decoding it took more than %v of CPU time", r.cfg.CPUTime), remedy+"; if it is sound and large, raise cpu_time")
 	case strings.Contains(stderr, "out of memory") || strings.Contains(stderr, "malloc failed"):
 		return bad(fmt.Sprintf("decoding it took more than %d MiB of memory", r.cfg.MemoryMiB), remedy+"; if it is sound and large, raise memory_mib")
