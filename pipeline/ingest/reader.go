@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"sync/atomic"
+	"syscall"
 
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/ingest/ncfile"
