@@ -203,6 +203,22 @@ func TestAnExistingServiceMarksItsPlacesAtItsFirstStart(t *testing.T) {
 	b.wantOneHash(t, 2)
 }
 
+// unmount leaves a bare folder where one was, as below a disk that is not mounted. The
+// returned function mounts it again, and hides what the bare one has got.
+func unmount(t *testing.T, folder string) (mount func()) {
+	t.Helper()
+	away := folder + ".away"
+	if err := errors.Join(os.Rename(folder, away), os.Mkdir(folder, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := errors.Join(os.RemoveAll(folder), os.Rename(away, folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A service starts before the disk of its products is mounted: it waits, and neither
 // marks the bare folder nor rebuilds its ledger from it.
 func TestAServiceWaitsForItsProductsToBeMounted(t *testing.T) {
@@ -212,10 +228,7 @@ func TestAServiceWaitsForItsProductsToBeMounted(t *testing.T) {
 	b.deliver(t, 1)
 	b.once(t)
 	products := b.cfg.ProductsDir
-	away := products + ".away"
-	if err := errors.Join(os.Rename(products, away), os.Mkdir(products, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	mount := unmount(t, products)
 	b.wantFindings(t, map[string]bool{"owner of disk": false})
 	if _, err := b.daemon(t).Rebuild(t.Context()); !errors.Is(err, publish.ErrAway) {
 		t.Errorf("Rebuild() = %v, want ErrAway", err)
@@ -227,13 +240,9 @@ func TestAServiceWaitsForItsProductsToBeMounted(t *testing.T) {
 	if left, err := os.ReadDir(products); err != nil || len(left) > 0 {
 		t.Errorf("the bare folder has %v, %v", left, err)
 	}
-	if err := errors.Join(os.Remove(products), os.Rename(away, products)); err != nil {
-		t.Fatal(err)
-	}
+	mount()
 	b.once(t)
-	if err := errors.Join(os.Rename(products, away), os.Mkdir(products, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	mount = unmount(t, products)
 	b.deliver(t, 3)
 	self, err := os.Executable()
 	if err != nil {
@@ -249,9 +258,7 @@ func TestAServiceWaitsForItsProductsToBeMounted(t *testing.T) {
 	if left, err := os.ReadDir(products); err != nil || len(left) > 0 {
 		t.Errorf("the bare folder has %v, %v", left, err)
 	}
-	if err := errors.Join(os.Remove(products), os.Rename(away, products)); err != nil {
-		t.Fatal(err)
-	}
+	mount()
 	until(t, "three products", func() bool { return b.publishStatus(t)["disk"].Delivered == 3 })
 	stop()
 }
@@ -266,10 +273,7 @@ func TestAServiceWaitsForItsZarrStoresToBeMounted(t *testing.T) {
 	b.cfg.Publish.RetryMin = 10 * time.Millisecond
 	b.deliver(t, 1)
 	b.once(t)
-	away := stores + ".away"
-	if err := errors.Join(os.Rename(stores, away), os.Mkdir(stores, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	mount := unmount(t, stores)
 	b.wantFindings(t, map[string]bool{"owner of disk": true, "owner of zarr": false})
 	b.deliver(t, 2)
 	stop := start(t, b.daemon(t))
@@ -278,9 +282,7 @@ func TestAServiceWaitsForItsZarrStoresToBeMounted(t *testing.T) {
 	if files := writtenFiles(t, stores); len(files) > 0 {
 		t.Errorf("below the mount there are %v", files)
 	}
-	if err := errors.Join(os.RemoveAll(stores), os.Rename(away, stores)); err != nil { // check has made a folder there
-		t.Fatal(err)
-	}
+	mount()
 	until(t, "two products in the store", func() bool { return b.publishStatus(t)["zarr"].Delivered == 2 })
 	stop()
 }
@@ -304,8 +306,8 @@ func TestDeliveriesWaitForProductsThatAreNotMounted(t *testing.T) {
 		t.Fatalf("the store has %+v", got)
 	}
 	products := b.cfg.ProductsDir
-	away := products + ".away"
-	if err := errors.Join(os.Remove(stores), os.Rename(products, away), os.Mkdir(products, 0o755)); err != nil {
+	mount := unmount(t, products)
+	if err := os.Remove(stores); err != nil {
 		t.Fatal(err)
 	}
 	stop := start(t, b.daemon(t))
@@ -316,9 +318,7 @@ func TestDeliveriesWaitForProductsThatAreNotMounted(t *testing.T) {
 	if got := b.publishStatus(t)["zarr"]; got.Aside > 0 {
 		t.Errorf("the store has %+v: the delivery was set aside", got)
 	}
-	if err := errors.Join(os.Remove(products), os.Rename(away, products)); err != nil {
-		t.Fatal(err)
-	}
+	mount()
 	until(t, "the delivery", func() bool { return b.publishStatus(t)["zarr"].Delivered == 1 })
 	stop()
 }
