@@ -12,6 +12,7 @@ func FuzzConfig(f *testing.F) {
 	f.Add([]byte("state_dir: &a [*a]\ndatasets: [{name: x, bbox: [1, 2]}]\n<<: *a\n"))
 	f.Add([]byte("publish: {kafka: {brokers: [x], sasl: {}}, s3: null, retry_min: 1e9h}\ndatasets:\n- ? name\n"))
 	f.Add([]byte("train: !!binary x\n---\ndrain: -1s\n...\n"))
+	f.Add([]byte("datasets: !word list\n")) // the library panics at it
 	f.Fuzz(func(t *testing.T, text []byte) {
 		cfg, err := parseConfig("lacuna.yaml", text)
 		if err != nil {

@@ -20,13 +20,19 @@ import (
 // parseConfig decodes src over the defaults and checks the result. It does not
 // stop at the first fault of a value, and every line of its error begins with
 // path:line.
-func parseConfig(path string, src []byte) (Config, error) {
-	cfg := DefaultConfig()
+func parseConfig(path string, src []byte) (cfg Config, err error) {
+	// The library panics at a tagged word where a list is expected, among others.
+	defer func() {
+		if p := recover(); p != nil {
+			cfg, err = Config{}, fmt.Errorf("%s: this is YAML that cannot be read (%v): look for a tag, as in !word, or an anchor where a list or a mapping is expected", path, p)
+		}
+	}()
+	cfg = DefaultConfig()
 	// Before it is decoded: the library panics at a list that is too long.
 	if err := checkLists(path, src); err != nil {
 		return Config{}, err
 	}
-	err := yaml.NewDecoder(bytes.NewReader(src), yaml.Strict()).Decode(&cfg)
+	err = yaml.NewDecoder(bytes.NewReader(src), yaml.Strict()).Decode(&cfg)
 	if err != nil && !errors.Is(err, io.EOF) { // an empty file is all defaults
 		return Config{}, explainDecode(path, src, err)
 	}
