@@ -25,6 +25,14 @@ type analysis struct{ value, sigma []float32 }
 // does not fit is made again each time.
 func NewAnalyses(budgetMB int) *Analyses { return &Analyses{budgetBytes: int64(budgetMB) << 20} }
 
+// analysisBytes is what the analysis of a cell takes: a value and its sigma.
+const analysisBytes = 2 * 4
+
+// Room returns how many analyses of so many cells it takes in all.
+func (a *Analyses) Room(cells int) int {
+	return int(a.budgetBytes / int64(analysisBytes*max(cells, 1)))
+}
+
 // analysisKey names the analysis of a context.
 type analysisKey struct {
 	example uint64
@@ -43,8 +51,7 @@ func (a *Analyses) add(in *impute.Inputs, l Example, mode impute.Mode, around im
 	if err := around.Analyse(l.Ref, in, mode); err != nil || l.Key == 0 {
 		return err
 	}
-	const floatBytes = 4
-	size := int64(2 * floatBytes * len(in.Analysis))
+	size := int64(analysisBytes * len(in.Analysis))
 	if a.used.Add(size) > a.budgetBytes {
 		a.used.Add(-size)
 		return nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"lacuna/pipeline/engine/enginetest"
+	"lacuna/pipeline/learn"
 	"lacuna/pipeline/samples"
 )
 
@@ -101,5 +102,23 @@ func TestWhoHasNoTeachers(t *testing.T) {
 	spread.Imputer.SpreadOnly = true
 	if err := spread.Validate(); err == nil || !strings.Contains(err.Error(), "teachers") {
 		t.Errorf("teachers of a spread alone: %v", err)
+	}
+}
+
+func TestAPatchHasAsManyPartitionsAsThereIsRoomForTheirAnalyses(t *testing.T) {
+	for _, c := range []struct {
+		name                       string
+		wanted, patches, mb, gives int
+	}{
+		{"one sea", 8, 4618, 4096, 8},
+		{"five seas", 8, 7300, 4096, 5},
+		{"little memory", 8, 7300, 512, 4},
+		{"fewer are wanted", 2, 7300, 512, 2},
+	} {
+		r := run{refs: make([]samples.Ref, c.patches), material: learn.Material{Analyses: learn.NewAnalyses(c.mb)}}
+		r.s.Partitions, r.s.Imputer.Side = c.wanted, 64
+		if n := r.partitionsOfAPatch(); n != c.gives {
+			t.Errorf("%s: %d partitions of a patch, must be %d", c.name, n, c.gives)
+		}
 	}
 }
