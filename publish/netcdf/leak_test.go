@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The libraries below keep nothing of the products that were read: a daemon that did so
@@ -39,5 +44,34 @@ func TestReadingAProductLeavesNothingBehind(t *testing.T) {
 	}
 	if n := closeLists(last); n > 0 {
 		t.Errorf("a product that was written has left %d property lists", n)
+	}
+}
+
+// The library allocates from one heap, whichever thread is in it. Those that glibc makes
+// for further threads begin at a multiple of their size; where Go has its own, addresses
+// are lower.
+func TestAllThreadsShareAHeap(t *testing.T) {
+	const threads, heapSize, libraries = 8, 64 << 20, 0x7f00_0000_0000
+	dir := t.TempDir()
+	var group errgroup.Group
+	for k := range threads {
+		group.Go(func() error {
+			runtime.LockOSThread() // and it ends with the goroutine
+			return WriteProduct(filepath.Join(dir, strconv.Itoa(k)+".nc"), blackSea())
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip("no /proc here: ", err)
+	}
+	for line := range strings.Lines(string(maps)) {
+		from, _, _ := strings.Cut(line, "-")
+		at, err := strconv.ParseUint(from, 16, 64)
+		if fields := strings.Fields(line); err == nil && at >= libraries && at%heapSize == 0 && len(fields) == 5 && fields[1] == "rw-p" {
+			t.Errorf("a second heap: %s", line)
+		}
 	}
 }
