@@ -48,6 +48,20 @@ func (m *Members) Clean(ctx context.Context, s Conditioning, batch int, t float3
 	if len(x) > batch {
 		return nil, fmt.Errorf("clean residuals: %d residuals do not fit into a batch of %d", len(x), batch)
 	}
+	answer, err := m.step(ctx, s.planes, s.residuals(batch, x), t)
+	if err != nil {
+		return nil, fmt.Errorf("clean residuals: %w", err)
+	}
+	out := make([][]float32, len(x))
+	for i := range out {
+		out[i] = make([]float32, s.Height*s.Width)
+		s.crop(out[i], answer, i)
+	}
+	return out, nil
+}
+
+// residuals returns residuals of the window as a batch, padded.
+func (s Conditioning) residuals(batch int, x [][]float32) residuals {
 	cells := s.paddedHeight * s.paddedWidth
 	data := make([]float32, batch*cells)
 	for i := range x {
@@ -55,18 +69,15 @@ func (m *Members) Clean(ctx context.Context, s Conditioning, batch int, t float3
 			copy(data[i*cells+row*s.paddedWidth:], x[i][row*s.Width:(row+1)*s.Width])
 		}
 	}
-	answer, err := m.step(ctx, s.planes, residuals{data, batch, s.paddedHeight, s.paddedWidth}, t)
-	if err != nil {
-		return nil, fmt.Errorf("clean residuals: %w", err)
+	return residuals{data, batch, s.paddedHeight, s.paddedWidth}
+}
+
+// crop copies item i of a padded batch to the cells of the window.
+func (s Conditioning) crop(to, padded []float32, i int) {
+	padded = padded[i*s.paddedHeight*s.paddedWidth:]
+	for row := range s.Height {
+		copy(to[row*s.Width:(row+1)*s.Width], padded[row*s.paddedWidth:])
 	}
-	out := make([][]float32, len(x))
-	for i := range out {
-		out[i] = make([]float32, s.Height*s.Width)
-		for row := range s.Height {
-			copy(out[i][row*s.Width:(row+1)*s.Width], answer[i*cells+row*s.paddedWidth:])
-		}
-	}
-	return out, nil
 }
 
 // stillPlanes returns the number of planes of a conditioning: those of the
@@ -93,6 +104,10 @@ type residuals struct {
 	batch, height, width int
 }
 
+func (r residuals) tensor() *tensors.Tensor {
+	return tensors.FromFlatDataAndDimensions(r.data, r.batch, 1, r.height, r.width)
+}
+
 // step runs the network on residuals that share the time t. There is one
 // conditioning for each, or one for all.
 func (m *Members) step(ctx context.Context, conditioning *tensors.Tensor, r residuals, t float32) ([]float32, error) {
@@ -100,7 +115,7 @@ func (m *Members) step(ctx context.Context, conditioning *tensors.Tensor, r resi
 	for i := range times {
 		times[i] = t
 	}
-	noised := tensors.FromFlatDataAndDimensions(r.data, r.batch, 1, r.height, r.width)
+	noised := r.tensor()
 	at := tensors.FromFlatDataAndDimensions(times, r.batch)
 	defer release(noised, at)
 	return m.runner.run(ctx, "residual", m.loaded, residualBody(m.loaded.network), conditioning, noised, at)

@@ -2,6 +2,7 @@ package impute_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -246,5 +247,58 @@ func TestOneDenoisingStepIsThatOfDraw(t *testing.T) {
 	}
 	if _, err := members.Clean(t.Context(), conditioning, 1, 0.5, x); err == nil {
 		t.Error("two residuals went into a batch of one")
+	}
+}
+
+// TestTheFlowOnTheDeviceIsThatOfDenoisingSteps compares a flow that stays on the device with
+// one whose every step comes back, for batches that the residuals fill and do not fill.
+func TestTheFlowOnTheDeviceIsThatOfDenoisingSteps(t *testing.T) {
+	const drawn = 3
+	members, _, target := busyMembers(t, imputetest.NewRunner(t, 2))
+	conditioning, err := members.Conditioning(target.Inputs, target.Prediction)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conditioning.Close()
+	normal := func() ([][]float32, []noise.Stream) {
+		x, streams := make([][]float32, drawn), make([]noise.Stream, drawn)
+		for m := range x {
+			x[m], streams[m] = make([]float32, target.Cells()), target.Stream.Sub(uint64(m))
+			streams[m].Normals(x[m], 0)
+		}
+		return x, streams
+	}
+	for _, ode := range []impute.ODE{{Steps: 4, Jumps: 1}, {Steps: 6, Jumps: 3, SecondOrder: true}} {
+		want, streams := normal()
+		err := ode.Run(t.Context(), func(ctx context.Context, at float32, x [][]float32) ([][]float32, error) {
+			return members.Clean(ctx, conditioning, drawn, at, x)
+		}, want, streams)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, batch := range []int{1, 2} {
+			got, streams := normal()
+			steps := 0
+			flow := impute.Flow{Members: members, Scene: conditioning, Batch: batch, Told: func() { steps++ }}
+			if err := flow.Run(t.Context(), ode, got, streams); err != nil {
+				t.Fatal(err)
+			}
+			if steps != ode.Calls() {
+				t.Errorf("%+v told of %d steps, must be %d", ode, steps, ode.Calls())
+			}
+			for m := range got {
+				for i := range got[m] {
+					if math.Abs(float64(got[m][i]-want[m][i])) > 1e-4 {
+						t.Fatalf("%+v in batches of %d: cell %d of member %d is %g, must be %g", ode, batch, i, m, got[m][i], want[m][i])
+					}
+				}
+			}
+		}
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	x, streams := normal()
+	if err := (impute.Flow{Members: members, Scene: conditioning, Batch: 1}).Run(stopped, impute.DefaultODE(), x, streams); !errors.Is(err, context.Canceled) {
+		t.Errorf("a flow that was stopped ended with %v", err)
 	}
 }

@@ -45,6 +45,11 @@ type Denoiser func(ctx context.Context, t float32, x [][]float32) ([][]float32, 
 // from the streams, one a field, from index 1 on. Cells for which the denoiser
 // returns zero end as zero.
 func (o ODE) Run(ctx context.Context, c Denoiser, x [][]float32, streams []noise.Stream) error {
+	return o.run(x, streams, func(from int) error { return o.down(ctx, c, x, from) })
+}
+
+// run is Run with a function that follows the flow of x from a step to the field.
+func (o ODE) run(x [][]float32, streams []noise.Stream, down func(from int) error) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("ode: %w", err)
 	}
@@ -59,7 +64,7 @@ func (o ODE) Run(ctx context.Context, c Denoiser, x [][]float32, streams []noise
 				Renoise(x[i], eps, 0, o.time(from))
 			})
 		}
-		if err := o.down(ctx, c, x, from); err != nil {
+		if err := down(from); err != nil {
 			return err
 		}
 	}
@@ -77,36 +82,52 @@ func eachField(x [][]float32, f func(i int)) {
 
 func (o ODE) time(step int) float32 { return float32(step) / float32(o.Steps) }
 
-// down follows the flow from a step to the field. The first-order step is that
-// of DDIM, exact for a constant expectation. The second order extrapolates it
-// from the last two, after Lu et al., DPM-Solver++ (2022), the multistep
-// variant, at no further call.
+// down follows the flow from a step to the field.
 func (o ODE) down(ctx context.Context, c Denoiser, x [][]float32, from int) error {
 	var before [][]float32 // the expectation one step ago
 	for s := from; s > 0; s-- {
-		t, next := o.time(s), o.time(s-1)
-		clean, err := c(ctx, t, x)
+		clean, err := c(ctx, o.time(s), x)
 		if err != nil {
 			return err
 		}
-		ahead := 0.0 // weight of the extrapolation
-		if o.SecondOrder && before != nil && s > 1 {
-			ahead = (logSNR(next) - logSNR(t)) / (2 * (logSNR(t) - logSNR(o.time(s+1))))
-		}
-		alpha, sigma := AlphaSigma(t)
-		alphaNext, sigmaNext := AlphaSigma(next)
+		w := o.weights(s, from)
 		eachField(x, func(i int) {
 			x := x[i]
 			for k, e := range clean[i] {
-				if ahead > 0 {
-					e += float32(ahead) * (e - before[i][k])
+				if w[weightAhead] > 0 {
+					e += w[weightAhead] * (e - before[i][k])
 				}
-				x[k] = alphaNext*e + sigmaNext*(x[k]-alpha*e)/sigma
+				x[k] = w[weightNoised]*x[k] + w[weightClean]*e
 			}
 		})
 		before = clean
 	}
 	return nil
+}
+
+// The weights of a step: of the last two expectations' difference, of the noised field
+// and of the expectation.
+const (
+	weightAhead = iota
+	weightNoised
+	weightClean
+	stepWeights
+)
+
+// weights returns those of the step from s to s-1, where the flow was joined at from.
+// The first-order step is that of DDIM, exact for a constant expectation. The second
+// order extrapolates it from the last two, after Lu et al., DPM-Solver++ (2022), the
+// multistep variant, at no further call.
+func (o ODE) weights(s, from int) (w [stepWeights]float32) {
+	t, next := o.time(s), o.time(s-1)
+	if o.SecondOrder && s < from && s > 1 {
+		w[weightAhead] = float32((logSNR(next) - logSNR(t)) / (2 * (logSNR(t) - logSNR(o.time(s+1)))))
+	}
+	alpha, sigma := AlphaSigma(t)
+	alphaNext, sigmaNext := AlphaSigma(next)
+	kept := float64(sigmaNext) / float64(sigma)
+	w[weightNoised], w[weightClean] = float32(kept), float32(float64(alphaNext)-kept*float64(alpha))
+	return w
 }
 
 // logSNR is log(α/σ), from -∞ for noise to +∞ for the field.

@@ -117,11 +117,21 @@ func (n *loadedNetwork) tensor() *tensors.Tensor {
 }
 
 // A body adds the computation of a network to a graph.
-type body func(w nn.Weights, in []*graph.Node) *graph.Node
+type body func(w nn.Weights, in []*graph.Node) []*graph.Node
 
 // run applies a body to inputs and returns its only output. The name identifies
 // the body; the inputs stay the caller's.
 func (r *Runner) run(ctx context.Context, name string, o *loadedNetwork, b body, inputs ...*tensors.Tensor) ([]float32, error) {
+	out, err := r.apply(ctx, name, o, b, inputs...)
+	if err != nil {
+		return nil, err
+	}
+	defer release(out...)
+	return tensors.CopyFlatData[float32](out[0])
+}
+
+// apply is run for outputs that stay on the device until the caller releases them.
+func (r *Runner) apply(ctx context.Context, name string, o *loadedNetwork, b body, inputs ...*tensors.Tensor) ([]*tensors.Tensor, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -134,12 +144,7 @@ func (r *Runner) run(ctx context.Context, name string, o *loadedNetwork, b body,
 	if r.cfg.Shared {
 		inputs = append([]*tensors.Tensor{o.tensor()}, inputs...)
 	}
-	out, err := p.Run(inputs...)
-	if err != nil {
-		return nil, err
-	}
-	defer out[0].FinalizeAll()
-	return tensors.CopyFlatData[float32](out[0])
+	return p.Run(inputs...)
 }
 
 func (r *Runner) program(name string, o *loadedNetwork, b body, inputs []*tensors.Tensor) (*engine.Program, error) {
@@ -166,7 +171,7 @@ func (r *Runner) program(name string, o *loadedNetwork, b body, inputs []*tensor
 		for i := range in {
 			in[i] = graph.Parameter(g, fmt.Sprintf("input_%d", i), shape[i])
 		}
-		return []*graph.Node{b(computeIn(w, r.cfg.BFloat16), in)}
+		return b(computeIn(w, r.cfg.BFloat16), in)
 	})
 	if err != nil {
 		return nil, err

@@ -91,6 +91,9 @@ type networks interface {
 	// scene prepares the inputs that stay the same while members are drawn.
 	scene(in impute.Inputs, p impute.Prediction) (conditioning, error)
 	clean(ctx context.Context, batch int, s conditioning, t float32, x [][]float32) ([][]float32, error)
+	// flow draws members of a window without coming back between two steps, where the
+	// device gains by it; false: it does not.
+	flow(batch int, s conditioning, told func()) (impute.Flow, bool)
 }
 
 // Load makes a version ready on a device.

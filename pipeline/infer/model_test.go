@@ -261,9 +261,13 @@ func TestOneWindowDrawsWhatMembersDraw(t *testing.T) {
 				t.Fatal(err)
 			}
 			stream := noise.New(1, "test")
-			got, err := m.draw(t.Context(), sub, l, drawOptions{
-				recipe: Recipe{Members: 2, ODE: ode}, predicted: predicted, noise: stream, progress: func(int, int) {},
-			})
+			how := drawOptions{recipe: Recipe{Members: 2, ODE: ode}, predicted: predicted, noise: stream, progress: func(int, int) {}}
+			got, err := m.draw(t.Context(), sub, l, how)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.networks.(*deviceNetworks).device.GPU = true // from here on a flow stays on the device
+			stayed, err := m.draw(t.Context(), sub, l, how)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,6 +293,9 @@ func TestOneWindowDrawsWhatMembersDraw(t *testing.T) {
 				for i, hidden := range sub.hidden {
 					if hidden && !(math.Abs(float64(got[k][i]-want[0][k][i])) <= tolerance) {
 						t.Fatalf("member %d, cell %d: %g, impute.Members draws %g", k, i, got[k][i], want[0][k][i])
+					}
+					if hidden && !(math.Abs(float64(stayed[k][i]-want[0][k][i])) <= tolerance) {
+						t.Fatalf("member %d, cell %d: %g on the device, impute.Members draws %g", k, i, stayed[k][i], want[0][k][i])
 					}
 				}
 			}

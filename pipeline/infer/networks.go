@@ -110,6 +110,14 @@ func (n *deviceNetworks) clean(ctx context.Context, batch int, s conditioning, t
 	return out, nil
 }
 
+func (n *deviceNetworks) flow(batch int, s conditioning, told func()) (impute.Flow, bool) {
+	if !n.device.GPU {
+		return impute.Flow{}, false // its memory is that of the program
+	}
+	n.members.resize(shape{s.Height, s.Width, batch})
+	return impute.Flow{Members: n.members.Members, Scene: s.Conditioning, Batch: batch, Told: told}, true
+}
+
 // programBatch returns how many windows of a batch go through a program at a
 // time. On a processor they go one by one: it gains nothing from batches, and
 // one program for all keeps results the same to the last bit. On a GPU another

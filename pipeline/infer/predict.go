@@ -155,11 +155,7 @@ func (m *Model) draw(ctx context.Context, sub *preparedField, l layout, how draw
 			clearSeen(group[i], sub.hidden)
 		})
 		done := first / together * how.recipe.ODE.Calls()
-		step := func(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
-			defer func() { done++; tell(done) }()
-			return d.clean(ctx, t, x)
-		}
-		if err := how.recipe.ODE.Run(ctx, step, group, streams); err != nil {
+		if err := d.follow(ctx, how.recipe.ODE, group, streams, func() { done++; tell(done) }); err != nil {
 			return nil, fmt.Errorf("draw members in %d windows of %d x %d: %w", len(l.tiles), l.height, l.width, err)
 		}
 	}
@@ -216,6 +212,39 @@ func (d *drawer) release() {
 	}
 }
 
+// follow turns noise into residuals of the whole field.
+func (d *drawer) follow(ctx context.Context, o impute.ODE, x [][]float32, streams []noise.Stream, told func()) error {
+	if d.layout.whole() && len(d.layout.tiles) > 0 { // nothing to blend between two steps
+		if err := d.condition(0); err != nil {
+			return err
+		}
+		if f, ok := d.model.networks.flow(d.batch, *d.conditionings[0], told); ok {
+			d.model.busy.begin()
+			defer d.model.busy.end()
+			return f.Run(ctx, o, x, streams)
+		}
+	}
+	step := func(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
+		defer told()
+		return d.clean(ctx, t, x)
+	}
+	return o.Run(ctx, step, x, streams)
+}
+
+// condition makes the conditioning of a window, where it is not there.
+func (d *drawer) condition(i int) error {
+	if d.conditionings[i] != nil {
+		return nil
+	}
+	l, at := d.layout, d.layout.tiles[i]
+	p := impute.Prediction{Mean: cut(l.tiling, at, d.predicted.Mean), Sigma: cut(l.tiling, at, d.predicted.Sigma)}
+	s, err := d.model.networks.scene(d.sub.cut(l, at), p)
+	if err == nil {
+		d.conditionings[i] = &s
+	}
+	return err
+}
+
 // clean returns the expected clean residuals of members of the whole field.
 func (d *drawer) clean(ctx context.Context, t float32, x [][]float32) ([][]float32, error) {
 	if err := ctx.Err(); err != nil {
@@ -244,13 +273,8 @@ func (d *drawer) clean(ctx context.Context, t float32, x [][]float32) ([][]float
 // window returns the expected clean residuals of members in one window.
 func (d *drawer) window(ctx context.Context, i int, t float32, x [][]float32) ([][]float32, error) {
 	l, at := d.layout, d.layout.tiles[i]
-	if d.conditionings[i] == nil {
-		p := impute.Prediction{Mean: cut(l.tiling, at, d.predicted.Mean), Sigma: cut(l.tiling, at, d.predicted.Sigma)}
-		s, err := d.model.networks.scene(d.sub.cut(l, at), p)
-		if err != nil {
-			return nil, err
-		}
-		d.conditionings[i] = &s
+	if err := d.condition(i); err != nil {
+		return nil, err
 	}
 	chunks := slices.Collect(slices.Chunk(x, d.batch))
 	predicted := make([][]float32, 0, len(x))
