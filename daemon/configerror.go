@@ -1,10 +1,8 @@
 package daemon
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"regexp"
 	"slices"
@@ -28,17 +26,19 @@ func parseConfig(path string, src []byte) (cfg Config, err error) {
 		}
 	}()
 	cfg = DefaultConfig()
-	// Before it is decoded: the library panics at a list that is too long.
-	if err := checkLists(path, src); err != nil {
-		return Config{}, err
-	}
-	err = yaml.NewDecoder(bytes.NewReader(src), yaml.Strict()).Decode(&cfg)
-	if err != nil && !errors.Is(err, io.EOF) { // an empty file is all defaults
-		return Config{}, explainDecode(path, src, err)
-	}
 	file, err := parser.ParseBytes(src, 0)
 	if err != nil {
 		return Config{}, explainDecode(path, src, err)
+	}
+	if len(file.Docs) > 0 && file.Docs[0].Body != nil { // an empty file is all defaults
+		body := file.Docs[0].Body
+		// Before it is decoded: the library panics at a list that is too long.
+		if err := checkLists(path, body); err != nil {
+			return Config{}, err
+		}
+		if err := yaml.NewDecoder(strings.NewReader(""), yaml.Strict()).DecodeFromNode(body, &cfg); err != nil {
+			return Config{}, explainDecode(path, src, err)
+		}
 	}
 	var errs []error
 	for _, f := range cfg.faults() {
@@ -149,12 +149,7 @@ func allowedBeside(src []byte, key, line string) []string {
 }
 
 // checkLists reports lists that have more or fewer values than their keys take.
-// A file that cannot be read has none: whoever decodes it says why.
-func checkLists(path string, src []byte) error {
-	file, err := parser.ParseBytes(src, 0)
-	if err != nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return nil //nolint:nilerr // the decoder explains it
-	}
+func checkLists(path string, body ast.Node) error {
 	var errs faults.List
 	ast.Walk(visitor(func(n ast.Node) {
 		list, ok := n.(*ast.SequenceNode)
@@ -171,7 +166,7 @@ func checkLists(path string, src []byte) error {
 		}
 		errs.Check(false, "%s:%d: %s has %d %s, must have %d", path, list.GetToken().Position.Line,
 			strings.TrimPrefix(list.GetPath(), "$."), len(list.Values), values, t.Len())
-	}), file.Docs[0].Body)
+	}), body)
 	return errs.Err()
 }
 
