@@ -319,6 +319,8 @@ func (s *site) leftovers() (left []string) {
 func (s *site) figures(ctx context.Context) (figures, error) { return figuresOf(ctx, s.listen) }
 
 func figuresOf(ctx context.Context, listen string) (f figures, err error) {
+	ctx, cancel := context.WithTimeout(ctx, poll) // a daemon that is stopped takes connections and never answers
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listen+"/metrics", http.NoBody)
 	if err != nil {
 		return f, err
