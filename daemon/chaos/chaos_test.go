@@ -288,14 +288,17 @@ func (c *campaign) last(ctx context.Context, before figures) []string {
 }
 
 // sweep ends everything, after a worker and a daemon were started once more: they
-// remove what those that were killed have left.
+// remove what those that were killed have left, in the shared folder after an hour.
 func (c *campaign) sweep() {
+	if err := os.WriteFile(c.clock, []byte("2h"), 0o644); err != nil {
+		c.t.Error(err)
+	}
 	for _, p := range c.processes() {
 		p.hold()
 		p.release()
 	}
-	for range 150 { // until it serves its pages again
-		if _, err := c.figures(c.t.Context()); err == nil {
+	for range 150 { // until it serves its pages again, and has had its turn
+		if _, err := c.figures(c.t.Context()); err == nil && len(c.leftovers()) == 0 {
 			break
 		}
 		time.Sleep(200 * time.Millisecond)

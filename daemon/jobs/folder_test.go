@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -199,7 +200,7 @@ func TestSweepingLeavesWhatOpenJobsNeed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := f.Sweep([]string{"sea"}, time.Now().Add(-time.Hour)); n != 1 || err != nil {
+	if n, err := f.Sweep([]string{"sea"}, time.Now(), time.Hour); n != 1 || err != nil {
 		t.Errorf("Sweep() = %d, %v, want one file removed", n, err)
 	}
 	if _, err := f.Read(needed); err != nil {
@@ -229,5 +230,30 @@ func TestMessagesCarryEveryFieldOfAJob(t *testing.T) {
 		if name := of.Field(i).Name; !slices.Contains(strings.Fields(carried), name) {
 			t.Errorf("fill.Job has the field %s, which messages do not carry", name)
 		}
+	}
+}
+
+// A worker that is killed leaves the file that it was writing. It goes after an hour, and
+// not while somebody may be writing it, nor what was put in its place.
+func TestSweepRemovesWhatWasLeftUnfinished(t *testing.T) {
+	dir := t.TempDir()
+	f := Folder{Dir(dir)}
+	for _, kind := range []string{"open/sea", "objects/ab", "done/ab", "tries/ab", "training"} {
+		for name, age := range map[string]time.Duration{".abcd123456789": 61 * time.Minute, ".abcd987654321": 59 * time.Minute, "abcd": 61 * time.Minute} {
+			file := filepath.Join(dir, kind, name)
+			err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644), os.Chtimes(file, time.Time{}, time.Now().Add(-age)))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const kinds = 5
+	if n, err := f.Sweep(nil, time.Now(), 72*time.Hour); n != kinds || err != nil {
+		t.Fatalf("Sweep() = %d, %v, want %d", n, err, kinds)
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "*/*/.abcd1*"))
+	rest, bad := filepath.Glob(filepath.Join(dir, "*/*/*abcd*"))
+	if len(old) > 0 || len(rest) != 2*(kinds-1) || err != nil || bad != nil {
+		t.Errorf("left are %v and %v", old, rest)
 	}
 }

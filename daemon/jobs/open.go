@@ -79,9 +79,16 @@ func (f Folder) Opened(dataset string) (all []Message, err error) {
 	return all, nil
 }
 
-// Sweep removes what nobody has used since a time, less what the open messages of
-// datasets need, which it marks as in use.
-func (f Folder) Sweep(datasets []string, since time.Time) (removed int, err error) {
+// unfinishedFor is how long a file that was not put in its place may have been written
+// at: a worker that was killed leaves one, and no other ever looks at it.
+const unfinishedFor = time.Hour
+
+// unfinished reports whether a key is that of such a file: they begin with a dot.
+func unfinished(key string) bool { return strings.HasPrefix(path.Base(key), ".") }
+
+// Sweep removes what nobody has used for longer than keep, less what the open messages of
+// datasets need, which it marks as in use, and what was left unfinished.
+func (f Folder) Sweep(datasets []string, now time.Time, keep time.Duration) (removed int, err error) {
 	for _, dataset := range datasets {
 		open, err := f.Opened(dataset)
 		if err != nil {
@@ -93,9 +100,12 @@ func (f Folder) Sweep(datasets []string, since time.Time) (removed int, err erro
 			}
 		}
 	}
-	for _, kind := range []string{"objects", "done", "tries", "training"} {
+	for _, kind := range []string{"open", "objects", "done", "tries", "training"} {
 		err := f.List(kind, func(key string, used time.Time) error {
-			if !used.Before(since) {
+			switch idle := now.Sub(used); {
+			case unfinished(key) && idle > unfinishedFor:
+			case kind != "open" && idle > keep:
+			default:
 				return nil
 			}
 			removed++

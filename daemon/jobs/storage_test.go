@@ -83,7 +83,7 @@ func TestStorageKeepsTheContract(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, err := f.Sweep(nil, time.Now().Add(time.Hour)); n != 2 || err != nil { // the result of onlyOneCreates is the other
+			if n, err := f.Sweep(nil, time.Now(), -time.Hour); n != 2 || err != nil { // the result of onlyOneCreates is the other
 				t.Errorf("Sweep() = %d, %v", n, err)
 			}
 			if _, err := f.Read(sum); err == nil {

@@ -231,7 +231,7 @@ func TestATrainingOutlastsTheSweepOfItsFiles(t *testing.T) {
 	before := <-s.queue
 	stop()
 	<-got
-	if n, err := s.folder.Sweep(nil, time.Now().Add(time.Hour)); n == 0 || err != nil {
+	if n, err := s.folder.Sweep(nil, time.Now(), -time.Hour); n == 0 || err != nil {
 		t.Fatalf("Sweep() = %d, %v", n, err)
 	}
 	if _, err := s.runner("gpu", s.folder).Run(t.Context(), before, idle); err == nil {

@@ -313,15 +313,18 @@ func (f *Fleet) count(ctx context.Context) {
 	f.lag = Lag{Live: live, Backfill: backfill, At: f.now()}
 }
 
-// Sweep keeps the shared folder small until ctx is cancelled.
+// Sweep keeps the shared folder small until ctx is cancelled, from the start on: a service
+// may be restarted more often than it sweeps.
 func (f *Fleet) Sweep(ctx context.Context, datasets []string) error {
-	f.every(ctx, sweepPause, func(context.Context) {
-		if n, err := f.folder.Sweep(datasets, f.now().Add(-f.cfg.Keep)); err != nil {
+	sweep := func(context.Context) {
+		if n, err := f.folder.Sweep(datasets, f.now(), f.cfg.Keep); err != nil {
 			f.log.Warn("shared folder not swept", "err", err)
 		} else if n > 0 {
 			f.log.Info("shared folder swept", "files", n)
 		}
-	})
+	}
+	sweep(ctx)
+	f.every(ctx, sweepPause, sweep)
 	return nil
 }
 
