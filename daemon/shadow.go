@@ -17,9 +17,8 @@ import (
 	"lacuna/daemon/work"
 	"lacuna/daemon/workers"
 	"lacuna/fetch"
+	"lacuna/internal/durable"
 	"lacuna/ledger"
-
-	"github.com/google/renameio/v2"
 )
 
 // Trial is a new version of a dataset to be compared with the one in use.
@@ -253,7 +252,7 @@ func (d *Daemon) take(set Dataset, version string) (string, error) {
 	case set.Archive.CMEMS.Version != "":
 		return fmt.Sprintf("set cmems.version of dataset %s to %s in the configuration, then: systemctl reload lacuna", set.Name, version), nil
 	}
-	if err := renameio.WriteFile(d.pinFile(set), []byte(version+"\n"), 0o644); err != nil {
+	if err := durable.WriteFile(d.pinFile(set), []byte(version+"\n"), 0o644); err != nil {
 		return "", fmt.Errorf("keep the version: %w", err)
 	}
 	return "systemctl reload lacuna, or the service goes on with the old version for up to cmems.refresh", nil

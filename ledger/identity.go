@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"lacuna/internal/durable"
 )
 
 // Identity tells a state from every other. It lasts through a rebuilding: it
@@ -92,7 +92,7 @@ func saveIdentity(path string, i Identity) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(identityPath(path), append(content, '\n'), 0o644)
+	return durable.WriteFile(identityPath(path), append(content, '\n'), 0o644)
 }
 
 // Compared reports whether all of a sink was compared with the ledger in an

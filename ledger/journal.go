@@ -14,7 +14,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"lacuna/internal/durable"
 )
 
 // Fact is a line of the journal on one revision of a granule: the facts that no
@@ -214,7 +214,7 @@ func saveCursor(path string, at cursor) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path+cursorEnding, content, 0o644)
+	return durable.WriteFile(path+cursorEnding, content, 0o644)
 }
 
 // longestLine bounds a line of a journal: a grid of ten thousand by ten

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
+	"lacuna/internal/durable"
 )
 
 // Calendar returns the calendar of a dataset, as the program that trains wrote
@@ -45,7 +45,7 @@ func (s *Store) ChangeCalendar(ctx context.Context, dataset string, change func(
 	if bytes.Equal(data, now) {
 		return nil
 	}
-	if err := renameio.WriteFile(s.calendarPath(dataset), data, fileMode); err != nil {
+	if err := durable.WriteFile(s.calendarPath(dataset), data, fileMode); err != nil {
 		return fmt.Errorf("change the calendar of %s: %w", dataset, s.explain(err))
 	}
 	return syncFolder(filepath.Join(s.dir, "calendars"))

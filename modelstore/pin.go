@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"lacuna/internal/durable"
 )
 
 // Pin is a version that garbage collection must keep.
@@ -33,7 +33,7 @@ func (s *Store) Pin(ctx context.Context, id, by, why string) error {
 	if err != nil {
 		return fmt.Errorf("pin %s: %w", id, err)
 	}
-	if err := renameio.WriteFile(s.pinPath(id), append(data, '\n'), fileMode); err != nil {
+	if err := durable.WriteFile(s.pinPath(id), append(data, '\n'), fileMode); err != nil {
 		return fmt.Errorf("pin %s: %w", id, s.explain(err))
 	}
 	return nil

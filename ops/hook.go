@@ -14,8 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/internal/faults"
 )
 
@@ -276,7 +275,7 @@ func (h *Hook) save(told map[string]notice) error {
 	if there, err := os.ReadFile(h.memory); err == nil && bytes.Equal(there, text) {
 		return nil
 	}
-	if err := renameio.WriteFile(h.memory, text, 0o644); err != nil {
+	if err := durable.WriteFile(h.memory, text, 0o644); err != nil {
 		return fmt.Errorf("remember alarms: %w", err)
 	}
 	return nil

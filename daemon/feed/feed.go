@@ -16,10 +16,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"lacuna/internal/durable"
 	"lacuna/pipeline/simulate"
 	"lacuna/publish/netcdf"
-
-	"github.com/google/renameio/v2"
 )
 
 // Feed writes granules at a pace that people can watch, one delivery an interval.
@@ -156,7 +155,7 @@ func deliver(world *simulate.World, d simulate.Delivery, folder string, next int
 	if err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
-	if err := renameio.WriteFile(filepath.Join(folder, feedState), state, 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(folder, feedState), state, 0o644); err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	return nil

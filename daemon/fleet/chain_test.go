@@ -18,10 +18,10 @@ import (
 	"lacuna/daemon/daemontest"
 	"lacuna/daemon/feed"
 	"lacuna/daemon/outbox"
+	"lacuna/internal/durable"
 	"lacuna/ledger"
 	"lacuna/pipeline/simulate"
 
-	"github.com/google/renameio/v2"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -73,7 +73,7 @@ func (p *producer) deliver(t *testing.T, n int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := renameio.WriteFile(filepath.Join(p.folder, d.Name), content, 0o644); err != nil {
+		if err := durable.WriteFile(filepath.Join(p.folder, d.Name), content, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, p.bucket+"/granules/"+d.Name, bytes.NewReader(content))

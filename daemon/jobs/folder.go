@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"lacuna/internal/durable"
 )
 
 // Folder is storage that the coordinator and all workers see. Its content:
@@ -105,7 +105,7 @@ func (f Folder) Fetch(sum, path string) (err error) {
 		return fmt.Errorf("fetch from the shared folder: %w", gone(err))
 	}
 	defer in.Close()
-	out, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	out, err := durable.Pending(path, 0o644)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
+	"lacuna/internal/durable"
 )
 
 // Storage keeps content by keys, whose parts are separated by slashes. Several
@@ -39,14 +39,14 @@ func (d Dir) Open(key string) (io.ReadCloser, error) { return os.Open(d.path(key
 
 // Put implements Storage.
 func (d Dir) Put(key string, content io.Reader, _ int64) error {
-	_, err := d.write(key, content, (*renameio.PendingFile).CloseAtomicallyReplace)
+	_, err := d.write(key, content, (*durable.File).CloseAtomicallyReplace)
 	return err
 }
 
 // Create implements Storage. A link fails where the name is taken, also between two
 // machines.
 func (d Dir) Create(key string, content []byte) (bool, error) {
-	return d.write(key, bytes.NewReader(content), func(f *renameio.PendingFile) error {
+	return d.write(key, bytes.NewReader(content), func(f *durable.File) error {
 		if err := f.Sync(); err != nil {
 			return err
 		}
@@ -54,12 +54,12 @@ func (d Dir) Create(key string, content []byte) (bool, error) {
 	})
 }
 
-func (d Dir) write(key string, content io.Reader, show func(*renameio.PendingFile) error) (shown bool, err error) {
+func (d Dir) write(key string, content io.Reader, show func(*durable.File) error) (shown bool, err error) {
 	target := d.path(key)
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return false, err
 	}
-	out, err := renameio.NewPendingFile(target, renameio.WithPermissions(0o644))
+	out, err := durable.Pending(target, 0o644)
 	if err != nil {
 		return false, err
 	}

@@ -12,11 +12,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"lacuna/internal/durable"
 	"lacuna/modelstore"
 	"lacuna/pipeline/skill"
 	"lacuna/pipeline/version"
-
-	"github.com/google/renameio/v2"
 )
 
 // conclude writes the version, promotes or refuses it, and clears the
@@ -131,7 +130,7 @@ func (t *Training) keptCard(out version.Outcome) (modelstore.Card, error) {
 	if data, err = json.Marshal(card); err != nil {
 		return card, fmt.Errorf("write the card: %w", err)
 	}
-	if err := renameio.WriteFile(path, data, 0o644); err != nil {
+	if err := durable.WriteFile(path, data, 0o644); err != nil {
 		return card, fmt.Errorf("write the card: %w", err)
 	}
 	return modelstore.DecodeCard(data)

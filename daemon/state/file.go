@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 
 	"lacuna/internal/durable"
-
-	"github.com/google/renameio/v2"
 )
 
 // Load reads a JSON file into v and reports whether it exists.
@@ -34,7 +32,7 @@ func Save(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path, data, 0o644); err != nil {
+	if err := durable.WriteFile(path, data, 0o644); err != nil {
 		return err
 	}
 	return durable.Sync(filepath.Dir(path))

@@ -19,9 +19,8 @@ import (
 
 	"lacuna/daemon/jobs"
 	"lacuna/daemon/retrain"
+	"lacuna/internal/durable"
 	"lacuna/modelstore"
-
-	"github.com/google/renameio/v2"
 )
 
 // The test binary is a program that trains: a step adds a number to its checkpoint,
@@ -120,7 +119,7 @@ func learn(ctx context.Context, checkpoint string) error {
 		log, err := os.OpenFile(os.Getenv(stepEnv), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {
 			_, err = log.WriteString(stepMark(n))
-			err = errors.Join(err, log.Close(), renameio.WriteFile(checkpoint, []byte(strconv.Itoa(n+1)), 0o644))
+			err = errors.Join(err, log.Close(), durable.WriteFile(checkpoint, []byte(strconv.Itoa(n+1)), 0o644))
 		}
 		if err != nil {
 			return err

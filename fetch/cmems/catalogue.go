@@ -13,11 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"lacuna/fetch"
 	"lacuna/fetch/s3"
 	"lacuna/fetch/web"
+	"lacuna/internal/durable"
 )
 
 // resolve reads the catalogues and returns where the version to use lies. The
@@ -253,7 +252,7 @@ func (a *Archive) pick(versions []Version) (Version, error) {
 		if !ok {
 			return Version{}, fmt.Errorf("every version of %s is retired; give another dataset", a.cfg.Dataset)
 		}
-		if err := renameio.WriteFile(a.cfg.PinFile, []byte(v.Label+"\n"), 0o644); err != nil {
+		if err := durable.WriteFile(a.cfg.PinFile, []byte(v.Label+"\n"), 0o644); err != nil {
 			return Version{}, fmt.Errorf("write pin_file: %w", err)
 		}
 		return v, nil

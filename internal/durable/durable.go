@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // Sync brings to the disk what is at path: the bytes of a file, or the names
@@ -50,3 +52,23 @@ func Link(file, name string) error {
 	}
 	return Sync(folder)
 }
+
+// WriteFile replaces the content of a file, or leaves it as it was: nobody sees half of
+// it.
+func WriteFile(path string, content []byte, mode os.FileMode) error {
+	return renameio.WriteFile(path, content, mode, beside(path))
+}
+
+// A File is unfinished: CloseAtomicallyReplace puts it in its place, and Cleanup removes it.
+type File = renameio.PendingFile
+
+// Pending returns a file that takes the place of another one when it is whole.
+func Pending(path string, mode os.FileMode) (*File, error) {
+	return renameio.NewPendingFile(path, renameio.WithPermissions(mode), beside(path))
+}
+
+// beside has an unfinished file lie in the folder that it is for, where whoever sweeps that
+// folder finds it. The library would rather have it in the one for temporary files, finds
+// out by two further files each time whether it can be moved from there, and a process
+// that is killed leaves all three.
+func beside(path string) renameio.Option { return renameio.WithTempDir(filepath.Dir(path)) }

@@ -44,3 +44,29 @@ func TestFoldersAreMadeOnceAndNotOverFiles(t *testing.T) {
 		t.Error("a folder was made in a file")
 	}
 }
+
+// What is written at a moment, and left by a process that is killed then, lies beside its
+// target and nowhere else.
+func TestAnUnfinishedFileLiesBesideItsTarget(t *testing.T) {
+	temporary, dir := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	path := filepath.Join(dir, "note")
+	f, err := durable.Pending(path, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(f.Name()) != dir {
+		t.Errorf("the unfinished file is %s", f.Name())
+	}
+	if err := errors.Join(f.CloseAtomicallyReplace(), durable.WriteFile(path, []byte("second"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(path); string(content) != "second" || err != nil {
+		t.Errorf("the file has %q, %v", content, err)
+	}
+	for folder, want := range map[string]int{temporary: 0, dir: 1} {
+		if left, err := os.ReadDir(folder); len(left) != want || err != nil {
+			t.Errorf("%s has %v, %v", folder, left, err)
+		}
+	}
+}

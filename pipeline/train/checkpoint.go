@@ -11,7 +11,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/google/renameio/v2"
+	"lacuna/internal/durable"
 )
 
 // A checkpoint is the state of a run. Its file is a line of JSON, the best
@@ -125,7 +125,7 @@ func (c *checkpoint) write(path string, t Task) error {
 		c.state.encode(&file, t.Layout),
 	)
 	if err == nil {
-		err = renameio.WriteFile(path, file.Bytes(), 0o644)
+		err = durable.WriteFile(path, file.Bytes(), 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)

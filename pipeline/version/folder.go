@@ -15,9 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/internal/durable"
 	"lacuna/pipeline/samples"
-
-	"github.com/google/renameio/v2"
 )
 
 // ErrOtherRun marks a checkpoint folder that belongs to another run.
@@ -83,7 +82,7 @@ func (f folder) write(name string, data []byte) error {
 	if f.dir == "" {
 		return nil
 	}
-	if err := renameio.WriteFile(f.path(name), data, 0o644); err != nil {
+	if err := durable.WriteFile(f.path(name), data, 0o644); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	return nil

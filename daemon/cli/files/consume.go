@@ -20,7 +20,6 @@ import (
 	"lacuna/internal/durable"
 	"lacuna/publish/kafka/consumer"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 )
 
@@ -191,7 +190,7 @@ func (b inbox) store(path string, p consumer.Product) error {
 	if err := os.Rename(p.Path, path); err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(path+".json", append(event, '\n'), 0o644); err != nil {
+	if err := durable.WriteFile(path+".json", append(event, '\n'), 0o644); err != nil {
 		return err
 	}
 	return durable.Sync(folder)

@@ -6,9 +6,9 @@ import (
 
 	"lacuna/daemon/cli"
 	"lacuna/daemon/cli/input"
+	"lacuna/internal/durable"
 	"lacuna/pipeline/samples/pack"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 )
 
@@ -28,7 +28,7 @@ func packCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+			f, err := durable.Pending(out, 0o644)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"lacuna/internal/durable"
 	"lacuna/pipeline/parts"
 
 	"lacuna/daemon/cli"
@@ -18,7 +19,6 @@ import (
 	"lacuna/pipeline/lab/chart"
 	"lacuna/pipeline/lab/scenes"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 )
 
@@ -174,7 +174,7 @@ func (f *scenesFlags) judgeOrLook(ctx context.Context, sub scenes.Subject, progr
 	if err != nil {
 		return nil, err
 	}
-	return report, renameio.WriteFile(f.calibration, data, 0o644)
+	return report, durable.WriteFile(f.calibration, data, 0o644)
 }
 
 func (f *scenesFlags) draw(ctx context.Context, sub scenes.Subject, set input.Dataset) error {

@@ -13,9 +13,9 @@ import (
 	"lacuna/daemon/cli"
 	"lacuna/modelstore"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"lacuna/internal/durable"
 	"lacuna/internal/figure"
 )
 
@@ -165,7 +165,7 @@ type exported struct {
 
 // write makes the tar file appear whole or not at all.
 func (e *exported) write(c *cobra.Command, s *modelstore.Store) (err error) {
-	file, err := renameio.NewPendingFile(e.File, renameio.WithPermissions(0o644))
+	file, err := durable.Pending(e.File, 0o644)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}

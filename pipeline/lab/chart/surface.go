@@ -8,7 +8,8 @@ import (
 	"image/png"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"lacuna/internal/durable"
+
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/font/liberation"
 	"gonum.org/v1/plot/text"
@@ -19,7 +20,7 @@ import (
 
 // WritePNG stores a picture under path. The file appears whole or not at all.
 func WritePNG(path string, img image.Image) error {
-	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	file, err := durable.Pending(path, 0o644)
 	if err != nil {
 		return fmt.Errorf("create %s: %w", path, err)
 	}

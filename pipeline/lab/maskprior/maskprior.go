@@ -19,8 +19,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/partition"
@@ -198,5 +197,5 @@ func (b *bench) model(ctx context.Context, r *report) (*prior.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m, renameio.WriteFile(b.output, data, 0o644)
+	return m, durable.WriteFile(b.output, data, 0o644)
 }

@@ -10,8 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/masks"
@@ -156,7 +155,7 @@ func (b *bench) keep() error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(b.partial, text, 0o644)
+	return durable.WriteFile(b.partial, text, 0o644)
 }
 
 // choosePlaces takes held-out patches at random, again and again where there

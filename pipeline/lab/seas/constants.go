@@ -10,8 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
@@ -42,7 +41,7 @@ func (l *lab) tune(ctx context.Context) error {
 				return fmt.Errorf("tune optimal interpolation on %s: %w", s.name, err)
 			}
 			if data, err = json.Marshal(s.constants); err == nil {
-				err = renameio.WriteFile(path, data, 0o644)
+				err = durable.WriteFile(path, data, 0o644)
 			}
 		case err == nil:
 			err = json.Unmarshal(data, &s.constants)

@@ -9,8 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/skill"
@@ -95,7 +94,7 @@ func (l *lab) recordOf(ctx context.Context, of run, s *sea, mode impute.Mode) (r
 	if data, err = json.Marshal(r); err != nil {
 		return r, err
 	}
-	return r, errors.Join(l.kept.flush(), renameio.WriteFile(path, data, 0o644))
+	return r, errors.Join(l.kept.flush(), durable.WriteFile(path, data, 0o644))
 }
 
 // judgedSide returns the side of the windows that are judged.

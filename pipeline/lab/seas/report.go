@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/impute"
 )
 
@@ -29,10 +28,10 @@ func (l *lab) report(all []record) error {
 			return err
 		}
 	}
-	if err := renameio.WriteFile(filepath.Join(l.output, "results.jsonl"), lines.Bytes(), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(l.output, "results.jsonl"), lines.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return renameio.WriteFile(filepath.Join(l.output, "results.md"), []byte(markdown(all)), 0o644)
+	return durable.WriteFile(filepath.Join(l.output, "results.md"), []byte(markdown(all)), 0o644)
 }
 
 // markdown returns the tables of records.

@@ -14,8 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/samples"
@@ -115,7 +114,7 @@ func (l *lab) run(ctx context.Context) error {
 		return err
 	}
 	// A starter needs this, and not what the second round says of it.
-	if err := renameio.WriteFile(filepath.Join(l.output, "elsewhere.json"), append(data, '\n'), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(l.output, "elsewhere.json"), append(data, '\n'), 0o644); err != nil {
 		return err
 	}
 	_, err = l.round(ctx, leaves, all)
@@ -316,7 +315,7 @@ func (l *lab) teach(ctx context.Context, leave string, teachers []*sea, cfg lear
 		return nil, err
 	}
 	l.log.Info("trained", "without", leave, "seed", cfg.Seed, "seconds", time.Since(began).Seconds())
-	if err := renameio.WriteFile(path, data, 0o644); err != nil {
+	if err := durable.WriteFile(path, data, 0o644); err != nil {
 		return nil, err
 	}
 	_ = os.Remove(path + ".ckpt") // the network is stored, so a leftover checkpoint does no harm
@@ -330,7 +329,7 @@ func (l *lab) writeStarter(networks []network) error {
 		if n.seed != l.cfg.Seed {
 			name = fmt.Sprintf("imputer-%d.onnx", n.seed)
 		}
-		if err := renameio.WriteFile(filepath.Join(l.output, name), n.data, 0o644); err != nil {
+		if err := durable.WriteFile(filepath.Join(l.output, name), n.data, 0o644); err != nil {
 			return err
 		}
 	}

@@ -15,8 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/field"
@@ -123,7 +122,7 @@ func (f folder) save(v any, parts ...string) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", f.path(parts...), err)
 	}
-	return renameio.WriteFile(f.path(parts...), data, 0o644)
+	return durable.WriteFile(f.path(parts...), data, 0o644)
 }
 
 // file returns the bytes of a file, nil if there is none.

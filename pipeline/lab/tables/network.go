@@ -7,8 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/learn"
@@ -181,7 +180,7 @@ func (r *run) trainOnce(ctx context.Context, l trainingTask, fit func(learn.Sour
 	if err != nil {
 		return nil, err
 	}
-	if err := renameio.WriteFile(r.folder.path(networksFolder, l.key+".onnx"), data, 0o644); err != nil {
+	if err := durable.WriteFile(r.folder.path(networksFolder, l.key+".onnx"), data, 0o644); err != nil {
 		return nil, fmt.Errorf("keep a network: %w", err)
 	}
 	_ = os.Remove(r.checkpoint(l)) // the network is stored, so a leftover checkpoint does no harm

@@ -8,8 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/masks"
@@ -176,7 +175,7 @@ func (r *run) trainPrior(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := renameio.WriteFile(r.folder.path(networksFolder, "prior-"+r.priorKey+".onnx"), data, 0o644); err != nil {
+	if err := durable.WriteFile(r.folder.path(networksFolder, "prior-"+r.priorKey+".onnx"), data, 0o644); err != nil {
 		return nil, err
 	}
 	_ = os.Remove(hooks.Checkpoint) // the prior is stored, so a leftover checkpoint does no harm

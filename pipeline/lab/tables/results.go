@@ -6,8 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/skill"
 )
@@ -42,10 +41,10 @@ func (r *run) results() (evaluate.Results, error) {
 	if err != nil {
 		return out, fmt.Errorf("write %s: %w", ResultsFile, err)
 	}
-	if err := renameio.WriteFile(filepath.Join(r.job.Folder, ResultsFile), append(data, '\n'), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(r.job.Folder, ResultsFile), append(data, '\n'), 0o644); err != nil {
 		return out, err
 	}
-	if err := renameio.WriteFile(filepath.Join(r.job.Folder, MarkdownFile), []byte(out.Markdown()), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(r.job.Folder, MarkdownFile), []byte(out.Markdown()), 0o644); err != nil {
 		return out, err
 	}
 	return out, r.timing()

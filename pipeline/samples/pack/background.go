@@ -8,8 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/samples"
 )
@@ -87,7 +86,7 @@ func readMaps(path string) (maps, error) {
 }
 
 func (m maps) write(path string) error {
-	f, err := renameio.NewPendingFile(path)
+	f, err := durable.Pending(path, 0o600)
 	if err != nil {
 		return err
 	}

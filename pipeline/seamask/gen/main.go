@@ -17,9 +17,8 @@ import (
 	"os"
 	"strings"
 
+	"lacuna/internal/durable"
 	"lacuna/pipeline/seamask"
-
-	"github.com/google/renameio/v2"
 )
 
 // The mask in the archive: cells of 1/120 degree, row 0 at 90 N, column 0 at
@@ -55,7 +54,7 @@ func generate(npz, out string) error {
 	if err := skipHeader(r); err != nil {
 		return fmt.Errorf("read header of mask.npy: %w", err)
 	}
-	f, err := renameio.NewPendingFile(out, renameio.WithPermissions(0o644))
+	f, err := durable.Pending(out, 0o644)
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,7 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/lab/chart"
 
-	"github.com/google/renameio/v2"
-
+	"lacuna/internal/durable"
 	"lacuna/internal/figure"
 )
 
@@ -60,7 +59,7 @@ func Command(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(filepath.Join(*folder, "year.json"), append(data, '\n'), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(*folder, "year.json"), append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("year: %w", err)
 	}
 	if err := chart.WritePNG(filepath.Join(*folder, "year.png"), r.Picture()); err != nil {

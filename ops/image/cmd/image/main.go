@@ -11,10 +11,10 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/opencontainers/go-digest"
 	"github.com/spf13/cobra"
 
+	"lacuna/internal/durable"
 	"lacuna/ops/image"
 	"lacuna/ops/supply"
 )
@@ -70,7 +70,7 @@ func command() *cobra.Command {
 
 // write writes a file that is there whole or not at all.
 func write(file string, content func(io.Writer) (digest.Digest, error)) (digest.Digest, error) {
-	pending, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o644))
+	pending, err := durable.Pending(file, 0o644)
 	if err != nil {
 		return "", fmt.Errorf("write %s: %w", file, err)
 	}

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/spf13/cobra"
 
+	"lacuna/internal/durable"
 	"lacuna/ops/supply"
 )
 
@@ -44,7 +44,7 @@ func sbomCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := renameio.WriteFile(out, bill, 0o644); err != nil {
+			if err := durable.WriteFile(out, bill, 0o644); err != nil {
 				return fmt.Errorf("write the bill of materials: %w", err)
 			}
 			if texts != "" {
@@ -78,7 +78,7 @@ func writeTexts(ctx context.Context, parts supply.Parts, runtime, out string) er
 	if err != nil {
 		return err
 	}
-	if err := renameio.WriteFile(out, text, 0o644); err != nil {
+	if err := durable.WriteFile(out, text, 0o644); err != nil {
 		return fmt.Errorf("write the texts of licences: %w", err)
 	}
 	return nil
