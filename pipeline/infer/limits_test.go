@@ -30,7 +30,9 @@ func (f fakeNetworks) predict(_ context.Context, batch int, windows []impute.Inp
 	return out, nil
 }
 
-func (f fakeNetworks) flow(int, conditioning, func()) (impute.Flow, bool) { return impute.Flow{}, false }
+func (f fakeNetworks) flow(int, conditioning, func()) (impute.Flow, bool) {
+	return impute.Flow{}, false
+}
 
 func (f fakeNetworks) scene(in impute.Inputs, _ impute.Prediction) (conditioning, error) {
 	return conditioning{window: in}, nil
