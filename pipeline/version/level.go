@@ -1,0 +1,96 @@
+package version
+
+import (
+	"fmt"
+	"slices"
+
+	"lacuna/pipeline/parts"
+	"lacuna/pipeline/samples"
+	"lacuna/pipeline/skill"
+)
+
+// atPresent returns q with all days at the level of the present, and the changes of
+// level by which those before were moved: those that the parent knows, and others that
+// the days show. One mean map is then that of all days, and the old ones teach and
+// judge what the sea of then would look like now. Series of several places are left as
+// they are: a version of them has no mean map.
+func (q Request) atPresent() (Request, []samples.Level) {
+	if len(q.Series) != 1 {
+		return q, nil
+	}
+	calendars := q.calendars()
+	levels := q.Series[0].Levels(calendars[0], q.Parent.levels(q.Series[0]))
+	if len(levels) == 0 {
+		return q, nil
+	}
+	// The calendar is that of all days, those of an unknown level among them.
+	q.Series, q.Calendars = []samples.Series{q.Series[0].AtPresent(levels)}, calendars
+	return q, levels
+}
+
+// levels returns the changes of level that a version of the place of s knows.
+func (p Parts) levels(s samples.Series) []samples.Level {
+	known, err := parts.DecodeScaling(p[PartScaling])
+	if err != nil || !known.Fits(s.Grid, s.Transform) {
+		return nil
+	}
+	return known.Levels
+}
+
+// unknownLevels returns the changes of level that the champion knows and a training
+// does not, though it has days from before: these are not what the champion is for.
+func unknownLevels(q Request, levels []samples.Level) []samples.Level {
+	if len(q.Series) != 1 || len(q.Series[0].Days) == 0 {
+		return nil
+	}
+	first := samples.DateOf(q.Series[0].Days[0].Time)
+	return slices.DeleteFunc(slices.Clone(q.Champion.levels(q.Series[0])), func(l samples.Level) bool {
+		return l.Since <= first || slices.ContainsFunc(levels, l.Same)
+	})
+}
+
+// leastSince is the least number of days after a change of level without which
+// nobody is promoted for it: three days in a row may be one storm, but a mistaken
+// level shows on each.
+const leastSince = 3
+
+// judgeLevels adds to a ruling on days that were moved to the level of the present how
+// the challenger did on those that were not: it must err less there too. They are too
+// few to tell it from chance, and show whether the level is as it was taken to be.
+func (g Gate) judgeLevels(r *Ruling, levels, unknown []samples.Level) {
+	for _, l := range unknown {
+		g.add(&r.Decision, false, "the champion knows that the level of the data changed by %+.2g on %v, which these days do not show: they cannot be compared on the days before", l.By, l.Since)
+	}
+	if len(levels) == 0 {
+		return
+	}
+	last := levels[len(levels)-1]
+	text := fmt.Sprintf("the level of the data changed by %+.2g on %v: the days before are judged as if they had the level of now", last.By, last.Since)
+	other, name := r.Interpolation, "optimal interpolation"
+	if r.Champion != nil {
+		other, name = r.Champion, "what fills now"
+	}
+	own, days := lossSince(r.Challenger.Verdict.Losses.Squared, last.Since)
+	theirs, theirDays := lossSince(other.Verdict.Losses.Squared, last.Since)
+	switch {
+	case days < leastSince:
+		r.Decision.Unjudged = r.Decision.Unjudged || r.Decision.Promote
+		g.add(&r.Decision, false, "%s; %d of the days since can judge, and %d are needed: wait for more", text, days, leastSince)
+	case days != theirDays || !(theirs > 0):
+		g.add(&r.Decision, false, "%s; on the days since it cannot be compared with %s", text, name)
+	default:
+		g.add(&r.Decision, own < theirs, "%s; on the %d days since it has %+.1f %% error against %s", text, days, 100*(own/theirs-1), name)
+	}
+}
+
+// lossSince returns the mean loss from a day on, and the number of days.
+func lossSince(losses []skill.Loss, since samples.Date) (mean float64, days int) {
+	sum, pixels := 0.0, 0.0
+	seen := map[samples.Date]bool{}
+	for _, l := range losses {
+		if day := samples.DateOf(l.Day); day >= since && l.Pixels > 0 {
+			sum, pixels, seen[day] = sum+l.Sum, pixels+l.Pixels, true
+		}
+	}
+	return sum / max(pixels, 1), len(seen)
+}
