@@ -64,8 +64,9 @@ const (
 	levelDays = 30
 	// levelReach is how far these may lie from it, in days.
 	levelReach = 60
-	// leastLevelDays is the least number of them.
-	leastLevelDays = 7
+	// leastLevelDays is the least number of them: a week of weather must not pass for a
+	// level.
+	leastLevelDays = 12
 	// sizeDays is how many days on either side say by how much: of more the season
 	// takes part, and a line through them, taken out, brings more noise than it takes.
 	sizeDays = 10
@@ -134,7 +135,17 @@ func (s Series) level(c Calendar, known []Level) (Level, bool) {
 	usual := elsewhere[len(elsewhere)/2] / gaussian
 	l := Level{After: means[best-1].day, Since: means[best].day}
 	l.By = meanOf(means[best:min(best+sizeDays, len(means))]) - meanOf(means[max(best-sizeDays, 0):best])
-	return l, strengths[best] > levelSigmas*usual && math.Abs(l.By) > leastLevel*s.spreadBefore(l.Since)
+	return l, strengths[best] > levelSigmas*usual && math.Abs(l.By) > leastLevel*s.spreadBefore(l.Since) && stays(means, best, l.By)
+}
+
+// stays reports whether a change before day k is one from what was for weeks to what
+// is for weeks: neither the beginning nor the end of a spell of weather.
+func stays(means []dailyMean, k int, by float64) bool {
+	before, after := means[max(k-levelDays, 0):k], means[k:min(k+levelDays, len(means))]
+	long := meanOf(after[len(after)/2:]) - meanOf(before[max(len(before)-sizeDays, 0):])
+	since := meanOf(after[:min(sizeDays, len(after))]) - meanOf(before[:len(before)/2])
+	const half = 0.5 // the season moves on meanwhile
+	return long/by > half && since/by > half
 }
 
 func apart(a, b Date) Date { return max(a-b, b-a) }

@@ -79,7 +79,11 @@ func (g Gate) judgeLevels(r *Ruling, levels, unknown []samples.Level) {
 	case days != theirDays || !(theirs > 0):
 		g.add(&r.Decision, false, "%s; on the days since it cannot be compared with %s", text, name)
 	default:
-		g.add(&r.Decision, own < theirs, "%s; on the %d days since it has %+.1f %% error against %s", text, days, 100*(own/theirs-1), name)
+		change, word := 100*(own/theirs-1), "more"
+		if own < theirs {
+			change, word = -change, "less"
+		}
+		g.add(&r.Decision, own < theirs, "%s; on the %d days since it has %.0f %% %s error than %s", text, days, change, word, name)
 	}
 }
 
