@@ -72,12 +72,13 @@ const (
 	sizeDays = 10
 	// levelSigmas is how far a change must stand out of what the same measure says
 	// elsewhere in the series, in standard deviations of that. It is asked of every day,
-	// and weather has more large jumps than a Gaussian: 4.6 in 24 years of simulated
-	// and 3 of real seas, 3.5 typically.
+	// and weather has more large jumps than a Gaussian: up to 4.6 in 48 simulated series
+	// of 580 days, 4.9 in four of five recordings of chlorophyll, and 5.9 in the fifth,
+	// by a bloom. The change of the year in fast motion has 5.0 to 11.
 	levelSigmas = 5
 	// leastLevel is the least change, in standard deviations of the values before. A
 	// network departs from an analysis of what it sees, so that a smaller one costs it
-	// little: 2.4 cost 14 % of the error. A bloom can be as sudden, but hardly as high.
+	// little: one of 2.4 makes 14 % more error. Blooms can be as sudden, and are lower.
 	leastLevel = 1.5
 	// leastUsual is on how many days the measure has to be known to be called usual.
 	leastUsual = 60

@@ -92,7 +92,7 @@ func TestAFineTuneTakesTheLevelOfThePresent(t *testing.T) {
 	s.Split = samples.SplitConfig{HeldOut: 0.25, GapDays: 4, Blocks: 2}
 	s.Strategy, s.Members.Steps, s.Reliability.Steps = "empirical", 0, 0
 	s.Imputer.Steps = 20
-	make := func(days samples.Series, parent Parts, calendars []samples.Calendar) Outcome {
+	made := func(days samples.Series, parent Parts, calendars []samples.Calendar) Outcome {
 		t.Helper()
 		q := Request{Series: []samples.Series{days}, Settings: s, Backend: backend, Parent: parent, Champion: parent, Calendars: calendars}
 		out, err := Make(t.Context(), q, Hooks{})
@@ -101,8 +101,8 @@ func TestAFineTuneTakesTheLevelOfThePresent(t *testing.T) {
 		}
 		return out
 	}
-	first := make(before, nil, nil)
-	tuned := make(all, first.Parts, first.Calendars)
+	first := made(before, nil, nil)
+	tuned := made(all, first.Parts, first.Calendars)
 	old, now := scalingIn(t, first.Parts), scalingIn(t, tuned.Parts)
 	if len(old.Levels) != 0 || len(now.Levels) != 1 || math.Abs(now.Levels[0].By+0.8) > 0.2 {
 		t.Fatalf("changes of level: %v before, %v after, want one by -0.8", old.Levels, now.Levels)
