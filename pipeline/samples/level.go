@@ -74,8 +74,9 @@ const (
 	// elsewhere in the series, in standard deviations of that. It is asked of every day,
 	// and weather has more large jumps than a Gaussian: up to 4.6 in 48 simulated series
 	// of 580 days, 4.9 in four of five recordings of chlorophyll, and 5.9 in the fifth,
-	// by a bloom. The change of the year in fast motion has 5.0 to 11.
-	levelSigmas = 5
+	// by a bloom; all of those beyond 4 are smaller than leastLevel. The change of the
+	// year in fast motion has 5 to 11.
+	levelSigmas = 4.5
 	// leastLevel is the least change, in standard deviations of the values before. A
 	// network departs from an analysis of what it sees, so that a smaller one costs it
 	// little: one of 2.4 makes 14 % more error. Blooms can be as sudden, and are lower.
@@ -145,8 +146,8 @@ func stays(means []dailyMean, k int, by float64) bool {
 	before, after := means[max(k-levelDays, 0):k], means[k:min(k+levelDays, len(means))]
 	long := meanOf(after[len(after)/2:]) - meanOf(before[max(len(before)-sizeDays, 0):])
 	since := meanOf(after[:min(sizeDays, len(after))]) - meanOf(before[:len(before)/2])
-	const half = 0.5 // the season moves on meanwhile
-	return long/by > half && since/by > half
+	const most = 0.6 // the season moves on meanwhile
+	return long/by > most && since/by > most
 }
 
 func apart(a, b Date) Date { return max(a-b, b-a) }
