@@ -91,7 +91,7 @@ func TestAFineTuneTakesTheLevelOfThePresent(t *testing.T) {
 	s := shortSettings()
 	s.Split = samples.SplitConfig{HeldOut: 0.25, GapDays: 4, Blocks: 2}
 	s.Strategy, s.Members.Steps, s.Reliability.Steps = "empirical", 0, 0
-	s.Imputer.Steps = 20
+	s.Imputer.Steps, s.Judging.Overlays, s.Judging.Choosing = 4, 40, 20 // enough for a verdict, whatever it is
 	made := func(days samples.Series, parent Parts, calendars []samples.Calendar) Outcome {
 		t.Helper()
 		q := Request{Series: []samples.Series{days}, Settings: s, Backend: backend, Parent: parent, Champion: parent, Calendars: calendars}
