@@ -1,12 +1,15 @@
 package version
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"lacuna/pipeline/impute"
 	"lacuna/pipeline/parts"
 	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
+	"lacuna/pipeline/train"
 )
 
 // atPresent returns q with all days at the level of the present, and the changes of
@@ -35,6 +38,35 @@ func (p Parts) levels(s samples.Series) []samples.Level {
 		return nil
 	}
 	return known.Levels
+}
+
+// newLevel reports whether the days show a change of level that the parent does not
+// know.
+func (r *run) newLevel() bool {
+	known := r.req.Parent.levels(r.req.Series[0])
+	return slices.ContainsFunc(r.levels, func(l samples.Level) bool { return !slices.ContainsFunc(known, l.Same) })
+}
+
+// luck is how much less a fine-tune must err on the days that choose to be taken for
+// better there, of 1: the error of two short ones differs by as much.
+const luck = 0.03
+
+// orParent returns the fine-tuned network, or the parent's as it was where that errs
+// no more, but for luck, on the days that choose. What the parent has learned holds at
+// the new level too, and the ups and downs of a few steps would hide from the gate what
+// the level brings. The next fine-tune learns again.
+func (r *run) orParent(ctx context.Context, tuned *impute.Model, report train.Report, weights []float32) (saver, train.Report, error) {
+	before, err := r.score(ctx, weights)
+	if err == nil && report.Score != nil && *report.Score < (1-luck)*before {
+		return tuned, report, nil
+	}
+	tuned.Close()
+	if err != nil {
+		return nil, report, err
+	}
+	report.Score, report.ScoreStep = &before, 0
+	parent, err := impute.NewModel(r.runner, r.s.Imputer.Design, r.s.Imputer, weights)
+	return parent, report, err
 }
 
 // unknownLevels returns the changes of level that the champion knows and a training

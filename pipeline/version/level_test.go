@@ -102,6 +102,7 @@ func TestAFineTuneTakesTheLevelOfThePresent(t *testing.T) {
 		return out
 	}
 	first := made(before, nil, nil)
+	s.Imputer.LearningRate = 1e-5 // learns next to nothing
 	tuned := made(all, first.Parts, first.Calendars)
 	old, now := scalingIn(t, first.Parts), scalingIn(t, tuned.Parts)
 	if len(old.Levels) != 0 || len(now.Levels) != 1 || math.Abs(now.Levels[0].By+0.8) > 0.2 {
@@ -121,6 +122,13 @@ func TestAFineTuneTakesTheLevelOfThePresent(t *testing.T) {
 		if l := now.Levels[0]; date > l.After && date < l.Since {
 			t.Errorf("%v judges, and may be of either level", date)
 		}
+	}
+	was, err := weightsOf(first.Parts[PartImputer])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, err := weightsOf(tuned.Parts[PartImputer]); err != nil || !slices.Equal(is, was) {
+		t.Errorf("a network that learned nothing is another than the parent's: %v", err)
 	}
 	// Without its newest days nothing shows the change, but the parent knows.
 	short := all
