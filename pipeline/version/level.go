@@ -2,6 +2,7 @@ package version
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -81,14 +82,10 @@ func unknownLevels(q Request, levels []samples.Level) []samples.Level {
 	})
 }
 
-// leastSince is the least number of days after a change of level without which
-// nobody is promoted for it: three days in a row may be one storm, but a mistaken
-// level shows on each.
-const leastSince = 3
-
 // judgeLevels adds to a ruling on days that were moved to the level of the present how
-// the challenger did on those that were not: it must err less there too. They are too
-// few to tell it from chance, and show whether the level is as it was taken to be.
+// the challenger did on those that were not: it must not err more there beyond chance,
+// drawn day by day since they are few. Nobody is promoted before that can be told: it
+// shows whether the level is as it was taken to be.
 func (g Gate) judgeLevels(r *Ruling, levels, unknown []samples.Level) {
 	for _, l := range unknown {
 		g.add(&r.Decision, false, "the champion knows that the level of the data changed by %+.2g on %v, which these days do not show: they cannot be compared on the days before", l.By, l.Since)
@@ -100,33 +97,24 @@ func (g Gate) judgeLevels(r *Ruling, levels, unknown []samples.Level) {
 	text := fmt.Sprintf("the level of the data changed by %+.2g on %v: the days before are judged as if they had the level of now", last.By, last.Since)
 	other, name := r.Interpolation, "optimal interpolation"
 	if r.Champion != nil {
-		other, name = r.Champion, "what fills now"
+		other, name = r.Champion, "the champion"
 	}
-	own, days := lossSince(r.Challenger.Verdict.Losses.Squared, last.Since)
-	theirs, theirDays := lossSince(other.Verdict.Losses.Squared, last.Since)
+	boot := skill.DefaultBootstrap()
+	boot.BlockDays = 1
+	d, err := boot.Paired(lossesSince(r.Challenger, last.Since), lossesSince(*other, last.Since))
+	var few *skill.TooFewDays
 	switch {
-	case days < leastSince:
+	case errors.As(err, &few):
 		r.Decision.Unjudged = r.Decision.Unjudged || r.Decision.Promote
-		g.add(&r.Decision, false, "%s; %d of the days since can judge, and %d are needed: wait for more", text, days, leastSince)
-	case days != theirDays || !(theirs > 0):
-		g.add(&r.Decision, false, "%s; on the days since it cannot be compared with %s", text, name)
+		g.add(&r.Decision, false, "%s; of the days since %d can judge, which is too few: wait for more", text, few.Days)
+	case err != nil:
+		g.add(&r.Decision, false, "%s; it cannot be compared with %s on the days since: %v", text, name, err)
 	default:
-		change, word := 100*(own/theirs-1), "more"
-		if own < theirs {
-			change, word = -change, "less"
-		}
-		g.add(&r.Decision, own < theirs, "%s; on the %d days since it has %.0f %% %s error than %s", text, days, change, word, name)
+		g.add(&r.Decision, d.Interval.Low <= 0, "%s; on those since it has %s", text, d.Words("error", name, boot.Confidence))
 	}
 }
 
-// lossSince returns the mean loss from a day on, and the number of days.
-func lossSince(losses []skill.Loss, since samples.Date) (mean float64, days int) {
-	sum, pixels := 0.0, 0.0
-	seen := map[samples.Date]bool{}
-	for _, l := range losses {
-		if day := samples.DateOf(l.Day); day >= since && l.Pixels > 0 {
-			sum, pixels, seen[day] = sum+l.Sum, pixels+l.Pixels, true
-		}
-	}
-	return sum / max(pixels, 1), len(seen)
+// lossesSince returns the losses from a day on.
+func lossesSince(s Side, since samples.Date) []skill.Loss {
+	return slices.DeleteFunc(slices.Clone(s.Verdict.Losses.Squared), func(l skill.Loss) bool { return samples.DateOf(l.Day) < since })
 }

@@ -20,14 +20,18 @@ import (
 func levelDay(n int) time.Time { return time.Date(2024, 1, n, 12, 0, 0, 0, time.UTC) }
 
 // ruled returns a ruling for a challenger that errs by some on the days before the
-// tenth and by some since, where the champion errs by one.
+// tenth and by some since, where the champion errs by one. Negative: by that on the
+// average, now more than the champion and now less.
 func ruled(before, since float64, days int) Ruling {
 	side := func(before, since float64) Side {
 		var s Side
 		for n := 1; n <= 9+days; n++ {
 			sum := before
 			if n >= 10 {
-				sum = since
+				sum = math.Abs(since) + 0.01*float64(n%2)
+				if since < 0 {
+					sum += 0.4*float64(n%2) - 0.2
+				}
 			}
 			s.Verdict.Losses.Squared = append(s.Verdict.Losses.Squared, skill.Loss{Day: levelDay(n), Sum: 50 * sum, Pixels: 50})
 		}
@@ -46,11 +50,12 @@ func TestNobodyIsPromotedForALevelThatTheDaysSinceDoNotShow(t *testing.T) {
 		unjudged       bool
 		want           string
 	}{
-		"better since":              {ruled(0.8, 0.9, 4), change, nil, true, false, "by -0.8 on 2024-01-10: the days before are judged as if they had the level of now; on the 4 days since it has 10 % less error"},
-		"worse since":               {ruled(0.8, 1.1, 4), change, nil, false, false, "10 % more error"},
-		"too few days since":        {ruled(0.8, 0.5, 2), change, nil, false, true, "2 of the days since can judge"},
-		"no change":                 {ruled(0.8, 1.1, 4), nil, nil, true, false, ""},
-		"only the champion sees it": {ruled(0.8, 0.8, 4), nil, change, false, false, "the champion knows"},
+		"better since":              {ruled(0.8, 0.9, 5), change, nil, true, false, "by -0.8 on 2024-01-10: the days before are judged as if they had the level of now; on those since it has 10 % less error than the champion on 5 days"},
+		"worse since":               {ruled(0.8, 1.1, 5), change, nil, false, false, "10 % more error"},
+		"worse since by chance":     {ruled(0.8, -1.1, 5), change, nil, true, false, "more error"},
+		"too few days since":        {ruled(0.8, 0.5, 3), change, nil, false, true, "of the days since 3 can judge"},
+		"no change":                 {ruled(0.8, 1.1, 5), nil, nil, true, false, ""},
+		"only the champion sees it": {ruled(0.8, 0.8, 5), nil, change, false, false, "the champion knows"},
 	} {
 		Gate{}.judgeLevels(&c.ruling, c.levels, c.others)
 		d := c.ruling.Decision
