@@ -231,7 +231,7 @@ func LoadModelFrom(name string, d infer.Device, read func(file string) ([]byte, 
 			return nil, fmt.Errorf("load model %s: read %s: %w", name, modelstore.ScalingFile, err)
 		}
 		v.Scaling = &infer.Scaling{
-			Grid: s.Grid(), Transform: field.Transform{Log10: s.Log10, Floor: s.Floor}, Scaling: s.Samples(),
+			Grid: s.Grid(), Transform: field.Transform{Log10: s.Log10, Floor: s.Floor}, Scaling: s.Samples(), Levels: s.Levels,
 		}
 		v.Covariates = s.Covariates
 		if c := s.Constants; c != nil {

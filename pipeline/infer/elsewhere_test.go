@@ -43,6 +43,44 @@ func TestAScenesScalingTakesTheModelElsewhere(t *testing.T) {
 	}
 }
 
+// A version whose mean map is of after a change of sensor fills days from before it, and
+// days that have some of before among their neighbours, as it fills those since.
+func TestDaysFromBeforeAChangeOfLevelAreFilledAtTheirOwn(t *testing.T) {
+	s := basin(40, 48, false)
+	m := untrained(t, everything(), s, openDevice(t, 1))
+	home := fillWith(t, m, modelConfig(Fast), s)
+	today := samples.DateOf(s.Frames[0].Time)
+	for name, c := range map[string]struct {
+		since  samples.Date
+		factor float64 // of the result
+	}{"all days": {today + 1, 0.1}, "the days before": {today, 1}} {
+		early := basin(40, 48, false)
+		for _, f := range slices.Concat(early.Frames, early.History) {
+			for i := range f.Values {
+				if samples.DateOf(f.Time) < c.since {
+					f.Values[i] /= 10
+				}
+			}
+		}
+		m.version.Scaling.Levels = []samples.Level{{After: c.since - 1, Since: c.since, By: 1}}
+		got := fillWith(t, m, modelConfig(Fast), early)
+		filled := 0
+		for i, flags := range home.Flags {
+			if flags != Interpolated {
+				continue
+			}
+			filled++
+			if math.Abs(float64(got.Value[i]/home.Value[i])/c.factor-1) > 1e-3 || math.Abs(float64(got.Sigma[i]/home.Sigma[i])-1) > 1e-3 {
+				t.Fatalf("%s are of before: cell %d: %g ± %g became %g ± %g, want %g times the value and the same sigma",
+					name, i, home.Value[i], home.Sigma[i], got.Value[i], got.Sigma[i], c.factor)
+			}
+		}
+		if filled == 0 {
+			t.Error("nothing was filled")
+		}
+	}
+}
+
 func TestAScalingOfAnotherGridIsRefused(t *testing.T) {
 	s := basin(24, 32, false)
 	m := untrained(t, everything(), s, openDevice(t, 1))

@@ -43,6 +43,9 @@ type Scaling struct {
 	Transform field.Transform
 	samples.Scaling
 	Constants *Constants // of the analysis that the networks depart from; nil: the defaults
+	// Levels are changes of the level of the data; the mean map is at the level after the
+	// last of them, and fields from before are brought there and back.
+	Levels []samples.Level
 }
 
 // Device is the engine that runs the networks of a model.

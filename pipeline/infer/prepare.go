@@ -39,8 +39,10 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 	if err != nil {
 		return nil, err
 	}
-	s = anomalies(s, scaling, how)
+	before := func(at time.Time) float64 { return samples.LevelBefore(m.levels(how), at) }
+	s = anomalies(s, scaling, before, how)
 	own := s.Frames[target]
+	scaling = scaling.Lower(before(own.Time))
 	n := s.Grid.Len()
 	sub := &preparedField{scaling: scaling, grid: s.Grid, time: own.Time, hidden: make([]bool, n)}
 	if m.queryFits(s.Grid) {
@@ -91,23 +93,32 @@ func (m *Model) scalingOf(s classical.Series, given *samples.Scaling) (samples.S
 	return samples.Scaling{Mean: mean, Std: norm.Std}, nil
 }
 
-// anomalies returns the series in normalised anomalies, without values on land.
+// levels returns the changes of level that the scaling of a fill knows.
+func (m *Model) levels(how fillOptions) []samples.Level {
+	if how.scaling != nil || m.version.Scaling == nil {
+		return nil
+	}
+	return m.version.Scaling.Levels
+}
+
+// anomalies returns the series in normalised anomalies, without values on land. Before
+// returns what brings the values of a time to the level of the scaling.
 // Working in place saves the memory of a second series: a gigabyte for a basin
 // of 4096 x 4096 cells. The drift is for the analysis of a model that was trained
 // elsewhere, as the constants of the dataset are: one of the dataset's own was judged
 // with the analysis that it learned from.
-func anomalies(s classical.Series, scaling samples.Scaling, how fillOptions) classical.Series {
+func anomalies(s classical.Series, scaling samples.Scaling, before func(time.Time) float64, how fillOptions) classical.Series {
 	out := classical.Series{Grid: s.Grid, Sea: s.Sea, Frames: make([]classical.Frame, len(s.Frames))}
 	each(len(s.Frames), func(f int) {
 		frame := s.Frames[f]
-		values := frame.Values
+		values, lower := frame.Values, float32(before(frame.Time))
 		if !how.last {
 			values = make([]float32, len(frame.Values))
 		}
 		for i, v := range frame.Values {
 			values[i] = field.NaN()
 			if v == v && (s.Sea == nil || s.Sea[i]) { // not NaN
-				values[i] = scaling.Forward(v, i)
+				values[i] = scaling.Forward(v+lower, i)
 			}
 		}
 		out.Frames[f] = classical.Frame{Time: frame.Time, Values: values, Errors: scaledErrors(frame.Errors, scaling.Std)}

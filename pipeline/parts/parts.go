@@ -60,6 +60,9 @@ type Scaling struct {
 	Query []float32 `json:"query,omitempty"`
 	// Covariates are the constants of those that the network sees; nil: it sees none.
 	Covariates []samples.Channel `json:"covariates,omitempty"`
+	// Levels are changes of the level of the data, in order of time; the mean map is at
+	// the level after the last. Nil: there were none.
+	Levels []samples.Level `json:"levels,omitempty"`
 }
 
 // Constants are the scales of optimal interpolation.

@@ -3,6 +3,7 @@ package samples
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
@@ -68,6 +69,18 @@ func (s Scaling) Forward(v float32, cell int) float32 {
 // Inverse returns the transformed value of a normalised anomaly in a cell.
 func (s Scaling) Inverse(a float32, cell int) float32 {
 	return float32(float64(a)*s.Std + float64(s.Mean[cell]))
+}
+
+// Lower returns s for values that are lower by an amount.
+func (s Scaling) Lower(by float64) Scaling {
+	if by == 0 {
+		return s
+	}
+	s.Mean = slices.Clone(s.Mean)
+	for i := range s.Mean {
+		s.Mean[i] -= float32(by)
+	}
+	return s
 }
 
 // normalisedDrift returns a part of transformed values in units of the spread; nil for

@@ -85,10 +85,10 @@ func (r Rule) Decide(c Contest) Decision {
 		if ok {
 			note = ""
 		}
-		j.say(ok, "%s%s", d.words("error", "optimal interpolation", r.Confidence), note)
+		j.say(ok, "%s%s", d.Words("error", "optimal interpolation", r.Confidence), note)
 	}
 	if d := c.OverInterpolationCRPS; d != nil {
-		j.say(d.Blocks > 0 && d.Interval.Low <= 0, "%s", d.words("CRPS", "optimal interpolation", r.Confidence))
+		j.say(d.Blocks > 0 && d.Interval.Low <= 0, "%s", d.Words("CRPS", "optimal interpolation", r.Confidence))
 	}
 	if c.Champion == nil {
 		j.say(true, "there is no champion to beat")
@@ -163,7 +163,7 @@ func (r Rule) compare(j *judge, c Contest) {
 		j.say(false, "champion and challenger cannot be compared: one of them left cells out")
 		return
 	}
-	j.say(r.better(c.MSE), "%s%s", c.MSE.words("error", cmp.Or(c.Champion.Name, "the champion"), r.Confidence), r.chance(c.MSE))
+	j.say(r.better(c.MSE), "%s%s", c.MSE.Words("error", cmp.Or(c.Champion.Name, "the champion"), r.Confidence), r.chance(c.MSE))
 	a, b := c.Champion.Summary, c.Challenger.Summary
 	if a.Samples != b.Samples || a.Pixels != b.Pixels || b.Samples != c.MSE.Samples {
 		j.say(false, "they were not asked the same: the champion about %d windows with %d cells, the challenger about %d with %d, and %d were compared",

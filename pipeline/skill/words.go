@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// words says how a loss compares with that of another method, such as "12 % less
+// Words says how a loss compares with that of another method, such as "12 % less
 // error than the champion on 31 days, 6 to 18 % less with 95 % confidence".
-func (d Difference) words(loss, other string, confidence float64) string {
+func (d Difference) Words(loss, other string, confidence float64) string {
 	base := d.Base
 	if base == 0 && d.Relative != 0 { // a difference that was kept before it had a base
 		base = d.Mean / d.Relative

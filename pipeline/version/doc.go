@@ -19,6 +19,10 @@
 // that choose end trainings and calibrate, and days that judge reach the gate and
 // nothing else. No day judges that an ancestor has learned from or was chosen by.
 //
+// Where the level of the data changed, as with another sensor, the days before are
+// brought to the level of now (samples.Level), and the gate looks at the days since by
+// themselves, too.
+//
 // Three things are guaranteed. Networks learn from a samples.Train alone: no
 // held-out day reaches a weight. The same request gives the same weights. And with a
 // checkpoint folder a run that was killed at any moment goes on from there and

@@ -47,7 +47,11 @@ func (r *run) fitImputer(ctx context.Context, to *training) (fitting, error) {
 			return nil, train.Report{}, err
 		}
 		hooks.Score, hooks.ScoreEvery, hooks.Patience, hooks.From = r.score, r.s.ScoreEvery, r.s.Patience, from
-		return r.trainer.Train(ctx, r.material, source, to.cfg, hooks)
+		tuned, report, err := r.trainer.Train(ctx, r.material, source, to.cfg, hooks)
+		if err != nil || from == nil || !r.newLevel() {
+			return tuned, report, err
+		}
+		return r.orParent(ctx, tuned, report, from)
 	}, nil
 }
 

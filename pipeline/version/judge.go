@@ -141,7 +141,7 @@ func (r *run) judge(ctx context.Context) error {
 		if r.analysis != nil && r.analysis.Tuned {
 			s.Constants = &r.analysis.Constants[0] // there is one grid only
 		}
-		s.Covariates = r.channels
+		s.Covariates, s.Levels = r.channels, r.levels
 		if r.queries != nil {
 			s.Query = queryShares(r.queries[0]) // there is one grid only
 		}
@@ -225,6 +225,7 @@ func (r *run) contest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	gate.judgeLevels(&ruling, r.levels, unknownLevels(r.req, r.levels))
 	gate.add(&ruling.Decision, true, "%s", r.split.describe())
 	if r.eval.Covariates != nil {
 		for _, v := range r.eval.Covariates.Judged {

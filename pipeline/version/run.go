@@ -42,6 +42,7 @@ type run struct {
 	runner  *impute.Runner
 	trainer *learn.Trainer
 
+	levels       []samples.Level // changes of the level of the days, which are all brought to that of the last
 	split        split
 	train        samples.Train
 	learned      samples.Train     // train, and the days beside it; days of train keep their numbers
@@ -81,18 +82,18 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if len(req.Series)+len(req.Beside) > 1 {
 		s.Prior.Model.Frequency = false // how often cells are observed is a map of one grid
 	}
-	r := &run{req: req, s: s, hooks: hooks, parts: Parts{}}
-	var err error
-	if r.split, err = req.split(); err != nil {
+	name, err := req.Fingerprint()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{s: s, hooks: hooks, parts: Parts{}}
+	r.req, r.levels = req.atPresent()
+	if r.split, err = r.req.split(); err != nil {
 		return nil, err
 	}
 	r.train, r.chooseSide, r.judgeSide = r.split.Train, r.split.Choose, r.split.Judge
 	if r.learned, r.split.beside, err = r.train.Beside(req.Beside, s.Split); err != nil {
 		return nil, fmt.Errorf("learn beside: %w", err)
-	}
-	name, err := req.Fingerprint()
-	if err != nil {
-		return nil, err
 	}
 	if r.folder, err = openFolder(req.Folder, name); err != nil {
 		return nil, err
