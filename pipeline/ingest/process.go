@@ -28,25 +28,39 @@ type process struct {
 	state      *os.ProcessState // once it has ended
 }
 
-// startProcess starts a child. It must be waited for.
-func startProcess(argv []string) (*process, error) { return startProgram(programOf(argv), argv) }
-
-// startProgram starts a program as a child, under the name of argv.
+// startProgram starts a program as a child, under the name of argv. It must be waited
+// for.
 func startProgram(path string, argv []string) (*process, error) {
-	t, err := startTemplate(path, argv)
+	p, theirs, err := newProcess()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start decoding child: %w", err)
 	}
-	p, err := t.copy()
-	return p, saidBy(t.end(), err)
+	defer closeAll(theirs)
+	cmd, err := command(path, argv)
+	if err == nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = theirs[0], theirs[1], theirs[2], theirs[socketDescriptor:]
+		err = cmd.Start()
+	}
+	if err != nil {
+		p.close()
+		return nil, fmt.Errorf("start decoding child: %w", err)
+	}
+	p.began(cmd.Process)
+	return p, nil
 }
 
-// saidBy adds to an error what a template has said before.
-func saidBy(words string, err error) error {
-	if err == nil || words == "" {
-		return err
+// command returns the command of a program that is a child or a template.
+func command(path string, argv []string) (*exec.Cmd, error) {
+	// A program that forgets to call RunChild would start copies of itself
+	// without end.
+	if os.Getenv(sandbox.Mark) != "" {
+		return nil, fmt.Errorf("%q: this process is a decoding child itself and should have called RunChild", argv)
 	}
-	return fmt.Errorf("%w (%s)", err, words)
+	cmd := exec.Command(path)
+	cmd.Args = argv
+	cmd.Env = childEnv()
+	cmd.Dir = "/" // netCDF-C looks for settings in the working folder
+	return cmd, nil
 }
 
 // newProcess returns a process without a child, and the descriptors 0 to 3 of it.
@@ -72,8 +86,8 @@ func newProcess() (p *process, theirs []*os.File, err error) {
 }
 
 // began says that the child is there.
-func (p *process) began(pid int) {
-	p.child, _ = os.FindProcess(pid) // on Unix it always succeeds
+func (p *process) began(child *os.Process) {
+	p.child = child
 	p.heard.Go(func() { _, _ = io.Copy(p.stderr, p.complaints) })
 }
 
@@ -135,7 +149,7 @@ func (p *process) close() {
 // variable is passed on.
 func childEnv() []string {
 	env := []string{
-		sandbox.Mark + "=1", sandbox.Template + "=1", "GOTRACEBACK=none", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+		sandbox.Mark + "=1", "GOTRACEBACK=none", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
 		"HDF5_USE_FILE_LOCKING=FALSE", "HDF5_PLUGIN_PATH=", "HDF5_PLUGIN_PRELOAD=::", // no plug-ins
 		"NCRCENV_IGNORE=1", // no settings of netCDF-C
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"os"
 	"sync"
 	"time"
 )
@@ -18,6 +19,7 @@ type standby struct {
 	mu       sync.Mutex // guards the fields below
 	taken    int
 	template *template // nil: none
+	plain    bool      // templates do not work here
 	spare    *process  // nil: none
 	timer    *time.Timer
 }
@@ -38,26 +40,44 @@ func (s *standby) take() (p *process, waited bool, err error) {
 	return p, false, err
 }
 
-// start makes a child. A template may have died for a reason that is no fault of this
-// file; then there is another. The caller holds mu.
+// start makes a child: a copy of the template where the program is our own, for only
+// such a one can be a template. The caller holds mu.
 func (s *standby) start() (*process, error) {
-	if s.template != nil {
-		if p, err := s.template.copy(); err == nil {
+	path := programOf(s.argv)
+	self, err := os.Executable()
+	if s.plain || err != nil || path == s.argv[0] && path != self {
+		return startProgram(path, s.argv)
+	}
+	// A template may have died for a reason that is no fault of this file; then there
+	// is another. Where that cannot be copied either, this system does not let it.
+	for again := s.template != nil; ; again = false {
+		p, err := s.copied(path)
+		if err == nil {
 			return p, nil
 		}
-		_ = s.template.end()
-		s.template = nil
+		s.endTemplate()
+		if !again {
+			s.plain = true
+			return startProgram(path, s.argv)
+		}
 	}
-	t, err := startTemplate(programOf(s.argv), s.argv)
-	if err != nil {
-		return nil, err
+}
+
+// copied copies the template, and starts it where there is none.
+func (s *standby) copied(path string) (_ *process, err error) {
+	if s.template == nil {
+		if s.template, err = startTemplate(path, s.argv); err != nil {
+			return nil, err
+		}
 	}
-	p, err := t.copy()
-	if err != nil {
-		return nil, saidBy(t.end(), err)
+	return s.template.copy()
+}
+
+func (s *standby) endTemplate() {
+	if s.template != nil {
+		s.template.end()
 	}
-	s.template = t
-	return p, nil
+	s.template = nil
 }
 
 // refill starts a spare child, unless there is one already or only one file has
@@ -77,14 +97,11 @@ func (s *standby) refill() {
 // dismiss ends the template and the spare child.
 func (s *standby) dismiss() {
 	s.mu.Lock()
-	t, p := s.template, s.spare
-	s.template, s.spare = nil, nil
-	s.mu.Unlock()
-	if t != nil {
-		_ = t.end()
+	defer s.mu.Unlock()
+	s.endTemplate()
+	if s.spare != nil {
+		s.spare.kill()
+		_ = s.spare.wait()
 	}
-	if p != nil {
-		p.kill()
-		_ = p.wait()
-	}
+	s.spare = nil
 }

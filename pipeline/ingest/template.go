@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"sync"
 	"time"
 
 	"lacuna/pipeline/ingest/sandbox"
@@ -24,41 +23,32 @@ import (
 // so whoever sees a copy end badly takes another template.
 type template struct {
 	cmd    *exec.Cmd
-	stderr *firstBytes
-
-	mu     sync.Mutex // held while a copy is made
-	socket *os.File   // see sandbox.Template
+	socket *os.File // see sandbox.Template; one copy at a time
 }
 
 // copyTimeout bounds the start of a template and its first copy, which take tens of
 // milliseconds.
-const copyTimeout = 30 * time.Second
+const copyTimeout = 10 * time.Second
 
 // startTemplate starts a program as a template, under the name of argv. It must be
 // ended.
 func startTemplate(path string, argv []string) (*template, error) {
-	// A program that forgets to call RunChild would start copies of itself
-	// without end.
-	if os.Getenv(sandbox.Mark) != "" {
-		return nil, fmt.Errorf("start decoding child %q: this process is a decoding child itself and should have called RunChild", argv)
+	cmd, err := command(path, argv)
+	if err != nil {
+		return nil, err
 	}
 	ours, theirs, err := socketPair()
 	if err != nil {
-		return nil, fmt.Errorf("start decoding child: %w", err)
+		return nil, err
 	}
 	defer theirs.Close()
-	t := &template{cmd: exec.Command(path), stderr: &firstBytes{limit: 4 << 10}, socket: ours}
-	t.cmd.Args = argv
-	t.cmd.Stderr = t.stderr
-	t.cmd.ExtraFiles = []*os.File{theirs}
-	t.cmd.Env = childEnv()
-	t.cmd.Dir = "/"               // netCDF-C looks for settings in the working folder
-	t.cmd.WaitDelay = time.Second // a grandchild may keep standard error open
-	if err := t.cmd.Start(); err != nil {
+	cmd.Env = append(cmd.Env, sandbox.Template+"=1")
+	cmd.ExtraFiles = []*os.File{theirs}
+	if err := cmd.Start(); err != nil {
 		_ = ours.Close()
-		return nil, fmt.Errorf("start decoding child: %w", err)
+		return nil, err
 	}
-	return t, nil
+	return &template{cmd: cmd, socket: ours}, nil
 }
 
 // socketPair returns the two ends of a connection; a read of ours may have a deadline.
@@ -75,22 +65,34 @@ func socketPair() (ours, theirs *os.File, err error) {
 func (t *template) copy() (*process, error) {
 	p, theirs, err := newProcess()
 	if err != nil {
-		return nil, fmt.Errorf("start decoding child: %w", err)
+		return nil, err
 	}
 	defer closeAll(theirs)
 	pid, err := t.ask(theirs)
 	if err != nil {
 		p.close()
-		return nil, fmt.Errorf("start decoding child: %w", err)
+		return nil, err
 	}
-	p.began(pid)
+	child, err := os.FindProcess(pid)
+	if err == nil {
+		err = waitable(pid)
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	p.began(child)
 	return p, nil
+}
+
+// waitable returns an error for a process that is not a child of this one: its template
+// was started by another program in between. Such a copy ends as its connections do.
+func waitable(pid int) error {
+	return unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
 }
 
 // ask has the template copy itself and returns the process id of the copy.
 func (t *template) ask(files []*os.File) (pid int, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	numbers := make([]int, len(files))
 	for i, f := range files {
 		numbers[i] = int(f.Fd()) // which makes f block, as the child expects
@@ -128,12 +130,11 @@ func sendDescriptors(socket *os.File, numbers ...int) error {
 	return err
 }
 
-// end ends the template; its copies go on. It returns what the template has said.
-func (t *template) end() string {
+// end ends the template; its copies go on.
+func (t *template) end() {
 	_ = t.socket.Close()
 	_ = t.cmd.Process.Kill() // it may not be listening
 	_ = t.cmd.Wait()
-	return t.stderr.String()
 }
 
 func closeAll(files []*os.File) {

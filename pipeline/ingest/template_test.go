@@ -60,6 +60,32 @@ func TestATemplateWhoseCopyDiedIsNotCopiedAgain(t *testing.T) {
 	}
 }
 
+// A program that starts the decoder, and is not one, cannot be a template.
+func TestAProgramThatCannotBeATemplateDecodesAsItIs(t *testing.T) {
+	path := fixture(t, "nc4", "plankton")
+	self, err := os.Executable()
+	must(t, err)
+	script := filepath.Join(t.TempDir(), "script")
+	must(t, os.WriteFile(script, []byte("#!/bin/sh\n"+self+" decode\nexit $?\n"), 0o700))
+	t.Cleanup(func() { stand.Store(nil) })
+	DecodeBy([]string{self, "exit"}, func() (string, error) { return script, nil })
+	for name, argv := range map[string][]string{
+		"in place of our own": {self, "exit"}, "by itself": {script}, "by the shell": {"/bin/sh", "-c", `"$0" decode; exit $?`, self},
+	} {
+		r, err := NewReader(DefaultConfig(), argv)
+		must(t, err)
+		g, err := r.Read(t.Context(), path, Options{})
+		if err != nil {
+			t.Errorf("a program %s: %v", name, err)
+			continue
+		}
+		checkPlankton(t, g)
+		if templateOf(r) != 0 {
+			t.Errorf("a program %s is a template", name)
+		}
+	}
+}
+
 // descriptorsOf returns what a process has open, by number, without what its Go runtime
 // has opened for itself.
 func descriptorsOf(t *testing.T, pid int) map[string]string {
