@@ -185,7 +185,7 @@ func openRegular(path string) (f *os.File, size int64, err error) {
 
 func hash(ctx context.Context, r io.Reader) (string, error) {
 	h := sha256.New()
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, 256<<10) // it stays in the cache of the core
 	for {
 		n, err := r.Read(buf)
 		h.Write(buf[:n])
