@@ -158,7 +158,7 @@ func (s *stream) write() {
 func (s *stream) unwritten() ([]byte, note) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.written == s.hashed && !(s.over && s.hashed == s.read) {
+	for s.written == s.hashed && (!s.over || s.hashed != s.read) {
 		s.moved.Wait()
 	}
 	to := min(s.hashed, s.written+stepBytes)
