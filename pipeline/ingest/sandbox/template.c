@@ -38,10 +38,15 @@ static long copy(void) {
 	return syscall(SYS_clone, flags, NULL, NULL, tid, tid); // machines differ in which of the last two it is
 }
 
+// lacuna_prepare is what a program does once for all copies, where it has such a
+// function.
+__attribute__((weak)) void lacuna_prepare(void);
+
 // Runs before main, so while the process has one thread and no Go in it: a copy
-// begins with main.
-__attribute__((constructor(103))) static void wait_to_be_copied(void) {
+// begins with main. It is confined by then.
+__attribute__((constructor(102))) static void wait_to_be_copied(void) {
 	if (getenv(LACUNA_SANDBOX_TEMPLATE) == NULL) return;
+	if (lacuna_prepare != NULL) lacuna_prepare();
 	int files[FILES];
 	while (receive(files)) {
 		long pid = copy();
