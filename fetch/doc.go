@@ -21,7 +21,8 @@
 //
 // Read archive.go first (the contract of an archive), then decide.go (from a
 // listing to actions, as a pure function) and pass.go (carrying them out);
-// transfer.go runs the downloads, spool.go and part.go bring the bytes in.
+// transfer.go runs the downloads, spool.go, stream.go and part.go bring the bytes
+// in.
 //
 // Whatever an archive does is bounded: the length of a listing, how slow an
 // object may come, how long it holds up others, and how long a poll may make no

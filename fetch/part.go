@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -34,10 +33,9 @@ type part struct {
 	note     string   // path of the note; empty where the part is not to be resumed
 	object   Object
 	sha, md5 hash.Hash
-	hashing  sync.WaitGroup // the last block may still be on its way into the hashes
-	written  int64          // bytes in file
-	noted    int64          // bytes that the note vouches for
-	digest   string         // SHA-256 that the host gave with the last bytes; empty: none
+	written  int64  // bytes in file
+	noted    int64  // bytes that the note vouches for
+	digest   string // SHA-256 that the host gave with the last bytes; empty: none
 }
 
 // tempFile is the part of os.File that a download writes through.
@@ -61,7 +59,7 @@ const (
 	aloneEnding = ".tmp" // ending of a file that nobody resumes
 
 	// noteEvery is the number of bytes between two notes: the most that a
-	// killed process has to fetch again.
+	// killed process has to fetch again, beside what was in its ring.
 	noteEvery = 8 << 20
 )
 
@@ -125,39 +123,27 @@ func (p *part) readNote() (partNote, bool) {
 	return n, same && n.Length > 0 && n.Length <= o.Size
 }
 
-// Write appends to the part. Hashing goes on while the caller reads the next
-// block, so b must be left alone until the next call.
-func (p *part) Write(b []byte) (int, error) {
-	p.hashing.Wait()
-	p.hashing.Go(func() {
-		p.sha.Write(b)
-		if p.object.MD5 != "" {
-			p.md5.Write(b)
-		}
-	})
+// append writes bytes behind those that are there.
+func (p *part) append(b []byte) error {
 	n, err := p.out.Write(b)
-	if err != nil {
-		return n, fmt.Errorf("write to %w: %w", ErrSpool, err)
-	}
 	p.written += int64(n)
-	if p.written-p.noted >= noteEvery {
-		return n, p.remember()
+	if err != nil {
+		return fmt.Errorf("write to %w: %w", ErrSpool, err)
 	}
-	return n, nil
+	return nil
 }
 
 // sums returns the hashes of the written bytes.
 func (p *part) sums() (sha, md5 string) {
-	p.hashing.Wait()
 	return hex.EncodeToString(p.sha.Sum(nil)), hex.EncodeToString(p.md5.Sum(nil))
 }
 
-// remember writes the note for the bytes written so far.
-func (p *part) remember() error {
+// remember writes the note for the bytes written so far, which have the given
+// SHA-256.
+func (p *part) remember(sum string) error {
 	if p.note == "" || p.written == p.noted {
 		return nil
 	}
-	sum, _ := p.sums()
 	text, err := json.Marshal(partNote{Object: p.object, Length: p.written, SHA256: sum})
 	if err != nil {
 		return fmt.Errorf("encode note: %w", err)
@@ -214,12 +200,12 @@ func (p *part) leave() error {
 	if p.note == "" || p.written == 0 {
 		return p.discard()
 	}
-	return errors.Join(p.remember(), p.file.Close())
+	sum, _ := p.sums()
+	return errors.Join(p.remember(sum), p.file.Close())
 }
 
 // discard removes the part, whose bytes are of no use.
 func (p *part) discard() error {
-	p.hashing.Wait()
 	if p.note != "" {
 		os.Remove(p.note)
 	}

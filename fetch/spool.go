@@ -134,10 +134,6 @@ func (s *Spool) complete(ctx context.Context, p *part, d Download) (Granule, err
 	return g, p.moveTo(g.Path)
 }
 
-// blockBytes is the size of a read: enough that system calls do not count,
-// little enough to stay in the processor's cache.
-const blockBytes = 256 << 10
-
 // download appends the rest of the object to p.
 func download(ctx context.Context, p *part, d Download) error {
 	ctx, watch := d.Limits.watch(ctx, d.OnAlive)
@@ -148,33 +144,41 @@ func download(ctx context.Context, p *part, d Download) error {
 	}
 	defer src.Close()
 	watch.began(ctx)
-	// Two blocks in turn: one is filled while the other is hashed.
-	block, other := make([]byte, min(blockBytes, p.object.Size+1)), make([]byte, min(blockBytes, p.object.Size+1))
-	for ; p.written <= p.object.Size; block, other = other, block {
+	to := newStream(p, d.OnBytes, watch.cancel)
+	err = readAll(ctx, src, to, watch, p.written, p.object.Size)
+	if disk := to.end(); disk != nil {
+		return disk // which has ended the reading
+	}
+	if err == nil {
+		p.digest = digestOf(src)
+	}
+	return err
+}
+
+// readAll reads the rest of an object of the listed size, of which at bytes are
+// there.
+func readAll(ctx context.Context, src io.Reader, to *stream, watch *stopwatch, at, size int64) error {
+	for at <= size {
 		if err := ctx.Err(); err != nil {
 			return why(ctx, err)
 		}
 		// One byte more than listed is enough to see that an object has grown;
 		// an archive that never stops sending must not fill the disk.
-		n, err := src.Read(block[:min(int64(len(block)), p.object.Size+1-p.written)])
-		if n > 0 {
-			if _, err := p.Write(block[:n]); err != nil {
-				return err
-			}
-			watch.came(n)
-			d.OnBytes(n)
-		}
+		room := to.room()
+		n, err := src.Read(room[:min(int64(len(room)), size+1-at)])
+		to.filled(n)
+		watch.came(n)
+		at += int64(n)
 		switch {
-		case err == io.EOF && p.written < p.object.Size:
-			return fmt.Errorf("ended after %d of %d bytes: %w", p.written, p.object.Size, ErrChanged)
-		case err == io.EOF && p.written == p.object.Size:
-			p.digest = digestOf(src)
+		case err == io.EOF && at < size:
+			return fmt.Errorf("ended after %d of %d bytes: %w", at, size, ErrChanged)
+		case err == io.EOF && at == size:
 			return nil
 		case err != nil && err != io.EOF:
 			return why(ctx, err)
 		}
 	}
-	return fmt.Errorf("longer than the %d bytes listed: %w", p.object.Size, ErrChanged)
+	return fmt.Errorf("longer than the %d bytes listed: %w", size, ErrChanged)
 }
 
 // Aside gives a file that is not a granule a name in folder, with the reason beside

@@ -10,7 +10,8 @@
 //
 // How a file is stored is known to package ncfile; here are the child that opens it,
 // the frames by which it answers, and the meaning of what they bring. The child
-// decodes one file and ends. It gets the file as an open descriptor and maps it, so neither
+// decodes one file and ends. It is a copy of a process that has loaded the libraries and
+// has never seen a file: see template.go. It gets the file as an open descriptor and maps it, so neither
 // it nor that library ever opens anything; package sandbox takes files, the
 // network and other programs from it, and it limits its own memory and time. A
 // file that refers to more than itself (external storage, links to other files,

@@ -76,6 +76,7 @@ func receive(r io.Reader, req request) (*extract, error) {
 	x := &extract{header: h, plan: p, raw: make(map[int][]byte, len(p.reads))}
 	for _, v := range p.reads {
 		raw := make([]byte, int(h.Bytes(v)))
+		clear(raw) // the kernel finds the pages while the child decodes, not while it waits for us
 		if err := receiveNumbers(r, raw); err != nil {
 			return nil, fmt.Errorf("variable %s: %w", h.Vars[v].Name, err)
 		}

@@ -19,7 +19,10 @@ func (r *Reader) Isolation(ctx context.Context) (sandbox.State, error) {
 		return sandbox.State{}, fmt.Errorf("try the sandbox of the decoding child: %w", err)
 	}
 	defer nothing.Close()
-	state, err := r.isolation(ctx, nothing, func() (*process, error) { return startProcess(r.standby.argv) })
+	state, err := r.isolation(ctx, nothing, func() (*process, error) {
+		p, _, err := r.standby.take()
+		return p, err
+	})
 	if err != nil {
 		return sandbox.State{}, fmt.Errorf("try the sandbox of the decoding child: %w", err)
 	}

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,51 +17,78 @@ import (
 
 // A process is a child that waits for its file. It decodes one and ends.
 type process struct {
-	cmd    *exec.Cmd
 	stdin  io.WriteCloser // takes the request
-	socket *os.File       // takes the descriptor of the file
-	stdout io.Reader
+	stdout *os.File
 	stderr *firstBytes
-	kill   context.CancelFunc
+	socket *os.File // takes the descriptor of the file
+
+	complaints *os.File // end of its standard error
+	heard      sync.WaitGroup
+	child      *os.Process
+	state      *os.ProcessState // once it has ended
 }
 
-// startProcess starts a child. It must be waited for.
-func startProcess(argv []string) (*process, error) { return startProgram(programOf(argv), argv) }
-
-// startProgram starts a program as a child, under the name of argv.
+// startProgram starts a program as a child, under the name of argv. It must be waited
+// for.
 func startProgram(path string, argv []string) (*process, error) {
+	p, theirs, err := newProcess()
+	if err != nil {
+		return nil, fmt.Errorf("start decoding child: %w", err)
+	}
+	defer closeAll(theirs)
+	cmd, err := command(path, argv)
+	if err == nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = theirs[0], theirs[1], theirs[2], theirs[socketDescriptor:]
+		err = cmd.Start()
+	}
+	if err != nil {
+		p.close()
+		return nil, fmt.Errorf("start decoding child: %w", err)
+	}
+	p.began(cmd.Process)
+	return p, nil
+}
+
+// command returns the command of a program that is a child or a template.
+func command(path string, argv []string) (*exec.Cmd, error) {
 	// A program that forgets to call RunChild would start copies of itself
 	// without end.
 	if os.Getenv(sandbox.Mark) != "" {
-		return nil, fmt.Errorf("start decoding child %q: this process is a decoding child itself and should have called RunChild", argv)
+		return nil, fmt.Errorf("%q: this process is a decoding child itself and should have called RunChild", argv)
 	}
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("start decoding child: %w", err)
-	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket")
-	defer theirs.Close()
-	ctx, kill := context.WithCancel(context.Background())
-	p := &process{cmd: exec.CommandContext(ctx, path), socket: ours, stderr: &firstBytes{limit: 4 << 10}, kill: kill}
-	p.cmd.Args = argv
-	p.cmd.Stderr = p.stderr
-	p.cmd.ExtraFiles = []*os.File{theirs} // becomes socketDescriptor
-	p.cmd.Env = childEnv()
-	p.cmd.Dir = "/"               // netCDF-C looks for settings in the working folder
-	p.cmd.WaitDelay = time.Second // a grandchild may keep standard error open
-	if p.stdin, err = p.cmd.StdinPipe(); err == nil {
-		p.stdout, err = p.cmd.StdoutPipe()
+	cmd := exec.Command(path)
+	cmd.Args = argv
+	cmd.Env = childEnv()
+	cmd.Dir = "/" // netCDF-C looks for settings in the working folder
+	return cmd, nil
+}
+
+// newProcess returns a process without a child, and the descriptors 0 to 3 of it.
+func newProcess() (p *process, theirs []*os.File, err error) {
+	p = &process{stderr: &firstBytes{limit: 4 << 10}}
+	var ours [4]*os.File
+	theirs = make([]*os.File, len(ours))
+	theirs[0], ours[0], err = os.Pipe()
+	for i := 1; i <= 2 && err == nil; i++ {
+		ours[i], theirs[i], err = os.Pipe()
 	}
 	if err == nil {
-		widen(p.stdout)
-		err = p.cmd.Start()
+		ours[3], theirs[socketDescriptor], err = socketPair()
 	}
+	p.stdin, p.stdout, p.complaints, p.socket = ours[0], ours[1], ours[2], ours[3]
 	if err != nil {
-		kill()
-		_ = ours.Close()
-		return nil, fmt.Errorf("start decoding child: %w", err)
+		closeAll(theirs) // closing what was not opened is an error, and no harm
+		p.close()
+		return nil, nil, err
 	}
-	return p, nil
+	widen(p.stdout)
+	return p, theirs, nil
+}
+
+// began says that the child is there.
+func (p *process) began(child *os.Process) {
+	p.child = child
+	p.heard.Go(func() { _, _ = io.Copy(p.stderr, p.complaints) })
 }
 
 // hand gives the child its request and its file.
@@ -83,9 +109,7 @@ func (p *process) hand(f *os.File, req request) error {
 		return fmt.Errorf("send descriptor: %w", err)
 	}
 	var sent error
-	err = raw.Control(func(fd uintptr) {
-		sent = unix.Sendmsg(int(p.socket.Fd()), []byte{1}, unix.UnixRights(int(fd)), nil, unix.MSG_NOSIGNAL)
-	})
+	err = raw.Control(func(fd uintptr) { sent = sendDescriptors(p.socket, int(fd)) })
 	if err == nil {
 		err = sent
 	}
@@ -95,78 +119,26 @@ func (p *process) hand(f *os.File, req request) error {
 	return nil
 }
 
+// kill ends the child at once.
+func (p *process) kill() { _ = p.child.Kill() } // an error: it has ended
+
 // wait returns when the child has ended, and why.
-func (p *process) wait() error {
-	err := p.cmd.Wait()
-	p.kill()
-	_ = p.stdin.Close()
-	_ = p.socket.Close()
+func (p *process) wait() (err error) {
+	p.state, err = p.child.Wait()
+	// A grandchild may keep standard error open.
+	_ = p.complaints.SetReadDeadline(time.Now().Add(time.Second))
+	p.heard.Wait()
+	p.close()
+	if err == nil && !p.state.Success() {
+		err = &exec.ExitError{ProcessState: p.state}
+	}
 	return err
 }
 
-// spareAge is how long a spare child waits for the next file: the files of a
-// backlog follow one another within seconds, those of a live feed do not.
-const spareAge = 5 * time.Second
-
-// A standby keeps one spare child ready for a reader that reads often. Starting
-// a process and loading netCDF-C with the forty libraries behind it takes as
-// long as decoding half a granule; the spare does it while another child
-// decodes. Each child still decodes one file only.
-type standby struct {
-	argv []string
-
-	mu    sync.Mutex // guards the fields below
-	taken int
-	spare *process
-	timer *time.Timer
-}
-
-// take returns a child, and whether it has been waiting.
-func (s *standby) take() (p *process, waited bool, err error) {
-	s.mu.Lock()
-	p = s.spare
-	s.spare = nil
-	s.taken++
-	if p != nil {
-		s.timer.Stop()
-	}
-	s.mu.Unlock()
-	if p != nil {
-		return p, true, nil
-	}
-	p, err = startProcess(s.argv)
-	return p, false, err
-}
-
-// refill starts a spare child, unless there is one already or only one file has
-// been read so far: a reader of two files is likely to read a third. A failure
-// to start shows when the child is needed.
-func (s *standby) refill() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.spare != nil || s.taken < 2 {
-		return
-	}
-	p, err := startProcess(s.argv)
-	if err != nil {
-		return
-	}
-	s.spare = p
-	s.timer = time.AfterFunc(spareAge, func() { s.dismiss(p) })
-}
-
-// dismiss ends a spare child that was not used in time.
-func (s *standby) dismiss(p *process) {
-	s.mu.Lock()
-	idle := s.spare == p
-	if idle {
-		s.spare = nil
-	}
-	s.mu.Unlock()
-	if idle {
-		p.kill()
-		_ = p.wait()
-	}
+// close closes our ends of the connections to the child.
+func (p *process) close() {
+	_ = p.stdin.Close()
+	closeAll([]*os.File{p.stdout, p.complaints, p.socket})
 }
 
 // childEnv keeps the secrets of the daemon's environment from a process that
@@ -192,11 +164,9 @@ const pipeBytes = 1 << 20
 
 // widen enlarges the pipe, which saves a context switch for every 64 KiB.
 // A pipe that stays narrow is merely slower.
-func widen(pipe io.Reader) {
-	if f, ok := pipe.(*os.File); ok {
-		if raw, err := f.SyscallConn(); err == nil {
-			_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })
-		}
+func widen(pipe *os.File) {
+	if raw, err := pipe.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeBytes) })
 	}
 }
 

@@ -259,13 +259,13 @@ func TestSpareChildrenDecodeAndMayDie(t *testing.T) {
 			t.Fatalf("after %d reads there is a spare child: %v", i+1, spare != nil)
 		}
 		if i == 2 {
-			must(t, spare.cmd.Process.Kill())
+			spare.kill()
 			_, _ = io.Copy(io.Discard, spare.stdout) // until it is gone
 		}
 	}
-	r.standby.dismiss(r.standby.spare)
-	if r.standby.spare != nil {
-		t.Error("the spare child is still there")
+	r.standby.dismiss()
+	if r.standby.spare != nil || r.standby.template != nil {
+		t.Error("the spare child or its template is still there")
 	}
 }
 

@@ -185,7 +185,7 @@ func openRegular(path string) (f *os.File, size int64, err error) {
 
 func hash(ctx context.Context, r io.Reader) (string, error) {
 	h := sha256.New()
-	buf := make([]byte, 1<<20)
+	buf := make([]byte, 256<<10) // it stays in the cache of the core
 	for {
 		n, err := r.Read(buf)
 		h.Write(buf[:n])
@@ -235,6 +235,9 @@ func (r *Reader) askOne(ctx context.Context, f *os.File, req request, use func(*
 		p.kill() // the child may still be writing, and nobody reads
 	}
 	died := p.wait()
+	if died != nil {
+		r.standby.dismiss() // see template
+	}
 	switch {
 	case ctx.Err() != nil:
 		return false, ctx.Err()
@@ -244,7 +247,7 @@ func (r *Reader) askOne(ctx context.Context, f *os.File, req request, use func(*
 	case errors.Is(err, errNonsense):
 		return false, bad(fmt.Sprintf("the decoder did not survive it (%v)", err), "the file is probably damaged: "+again)
 	case silent, err == nil && died != nil:
-		state, stderr := p.cmd.ProcessState, p.stderr.String()
+		state, stderr := p.state, p.stderr.String()
 		status, _ := state.Sys().(syscall.WaitStatus)
 		killed = status.Signaled() && status.Signal() == syscall.SIGKILL && stderr == "" && !r.spent(state)
 		return killed, r.causeOfDeath(state, stderr)

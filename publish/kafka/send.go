@@ -18,8 +18,8 @@ import (
 )
 
 // sendFile sends the file of p in parts and returns their position. While one
-// part is on its way the next is read, hashed and compressed: two are in memory
-// at a time. A file without the hash of p is an error, after its parts were
+// part is on its way it is hashed, and the next is read and compressed: two are in
+// memory at a time. A file without the hash of p is an error, after its parts were
 // sent; parts that are not announced are never read.
 func (w *writer) sendFile(ctx context.Context, to slot, id string, p publish.Product) (Placement, error) {
 	file, err := os.Open(p.Path)
@@ -87,7 +87,7 @@ func newBuffers() buffers {
 // batches.
 func (w *writer) encodeParts(ctx context.Context, file io.Reader, id string, p publish.Product, buffers buffers) error {
 	digest := sha256.New()
-	rest := io.TeeReader(io.LimitReader(file, p.Size+1), digest)
+	rest := io.LimitReader(file, p.Size+1)
 	part := Part{ID: id, Parts: partsOf(p.Size, w.cfg.PartBytes), Size: p.Size, SHA256: p.SHA256}
 	piece := make([]byte, w.cfg.PartBytes)
 	var read int64
@@ -107,6 +107,7 @@ func (w *writer) encodeParts(ctx context.Context, file io.Reader, id string, p p
 			return fmt.Errorf("encode part %d: %w", part.Number+1, err)
 		}
 		buffers.full <- batch
+		digest.Write(piece[:n]) // while it is on its way
 	}
 	if sum := hex.EncodeToString(digest.Sum(nil)); read != p.Size || sum != p.SHA256 {
 		return fmt.Errorf("%w: %s is not the product that was made: %d bytes with sha256 %s, not %d with %s",

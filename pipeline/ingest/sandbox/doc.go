@@ -9,6 +9,9 @@
 // and to write to an open descriptor. Either step keeps a hostile file from
 // reading another; they fail in different ways.
 //
+// With Template in its environment too, a process stops between the two steps and makes
+// copies of itself, each of which goes on to main.
+//
 // A kernel without one of the two leaves the other. State says which of them
 // hold, and Probe tries the forbidden operations, so that an operator can be
 // told.

@@ -23,8 +23,9 @@ static int version = 0;
 int lacuna_landlock_version(void) { return version; }
 
 // Runs before main, so while the process has one thread: Landlock confines a
-// thread and those it starts, and never the others.
-__attribute__((constructor)) static void confine(void) {
+// thread and those it starts, and never the others. A template is confined before
+// it is copied.
+__attribute__((constructor(101))) static void confine(void) {
 	if (getenv(LACUNA_SANDBOX_MARK) == NULL) return;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
 	long abi = syscall(CREATE_RULESET, NULL, 0, ASK_VERSION);

@@ -16,6 +16,14 @@ import (
 // start, whatever its value.
 const Mark = C.LACUNA_SANDBOX_MARK
 
+// Template is the variable of the environment that makes a process a template,
+// whatever its value. It does not come to main: it waits for messages of one byte
+// on descriptor 3, each with four descriptors, makes a copy of itself for each of
+// them and answers with its process id, or an error number below zero, in four
+// bytes. The copy begins with main, has the descriptors as 0 to 3 and is a child of
+// the template's parent. When the socket is closed the template ends.
+const Template = C.LACUNA_SANDBOX_TEMPLATE
+
 // State describes how a process is confined.
 type State struct {
 	Landlock int  `json:"landlock"` // version of the kernel's rules; 0: none
