@@ -231,8 +231,8 @@ func (r *run) ownSource(seed uint64) (learn.Source, error) {
 const fewestPartitions = 4
 
 // partitionsOfAPatch returns how many ways a patch is split in: those of the settings, or as
-// many as there is room for the analyses of. Of eight in each patch of five seas a
-// quarter found none, and making them again at every step kept a GPU waiting.
+// many as there is room for the analyses of. Eight in each patch of five seas need a third
+// more room than there is, and those without are made again at every step.
 func (r *run) partitionsOfAPatch() int {
 	const modes = 3 // of one day, of the past, and of past and future
 	room := r.material.Analyses.Room(r.s.Imputer.Side * r.s.Imputer.Side)

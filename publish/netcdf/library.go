@@ -8,7 +8,7 @@ package netcdf
 
 // One thread at a time is in the library, another one each time. glibc gives each a heap of
 // its own, and what one leaves half free no other one fills: a service grew by 2 KiB a
-// product for days.
+// product.
 __attribute__((constructor)) static void one_heap(void) {
 #ifdef __GLIBC__
 	mallopt(M_ARENA_MAX, 1);
