@@ -55,6 +55,7 @@ func compile(b backends.Backend, name string, devices int, build func(*graph.Gra
 		}
 		p.graph.Compile(build(p.graph)...)
 	})
+	mendSignals()
 	if err != nil {
 		p.Close()
 		return nil, fmt.Errorf("compile %s: %w", name, explain(err))

@@ -31,6 +31,7 @@ func openXLA(cfg Config) (*Engine, error) {
 	if panicked := rescue(start); panicked != nil {
 		err = panicked
 	}
+	mendSignals()
 	if err != nil {
 		return nil, fmt.Errorf("start the PJRT plug-in %s: %w", found.plugin, err)
 	}
