@@ -54,11 +54,17 @@ func NewMembers(model *Model, d Design, settings any, weights []float32) (*Membe
 	if err != nil {
 		return nil, err
 	}
+	o.network = nn.Pooled(o.network, memberPlaces)
 	return &Members{
 		model: model, training: t, pair: pairing{Design: d, Imputer: model.Fingerprint()},
 		runner: model.runner, loaded: o,
 	}, nil
 }
+
+// memberPlaces is how many places the network of members attends to in a large
+// window: all of a window of 256x256 cells. It is asked some forty times for each member,
+// while the imputer, which makes the mean, is asked once and attends to all.
+const memberPlaces = 1024
 
 // Fingerprint returns the sha256 of the weights in hexadecimal.
 func (m *Members) Fingerprint() string { return m.loaded.fingerprint }
@@ -88,6 +94,7 @@ func LoadMembers(data []byte, model *Model) (*Members, error) {
 	if want := MembersNetwork(model.design, m.pair.Design); m.loaded.config != want {
 		return nil, fmt.Errorf("read members: the network is %v, its design asks for %v", m.loaded.config, want)
 	}
+	m.loaded.network = nn.Pooled(m.loaded.network, memberPlaces)
 	return m, nil
 }
 

@@ -200,8 +200,7 @@ type size struct {
 
 // Default sizes. On a processor a window of 512 keeps all
 // cores busy and takes some hundred megabytes; batches gain nothing there. A
-// million cells keep a GPU busy, and the attention of more takes more memory
-// than it has: batches are of small windows only.
+// million cells keep a GPU busy: batches are of small windows only.
 const (
 	windowCPU, batchCPU           = 512, 1
 	windowGPU, batchGPU, cellsGPU = 1024, 16, 1 << 20

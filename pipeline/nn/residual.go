@@ -24,6 +24,7 @@ type residual struct {
 	time          dense // time embedding -> scale of each channel
 	short         *conv // nil unless the number of channels changes
 	qkv, merge    conv  // input and output maps of the attention
+	keys          int   // most places that a pixel attends to; 0: all
 }
 
 func newResidual(s scope, shape residualShape) residual {
@@ -74,8 +75,13 @@ func (r residual) selfAttention(w Weights, x *Node) *Node {
 	d := x.Shape().Dimensions
 	heads := headsOf(d[1])
 	y := Reshape(r.qkv.apply(w, x), d[0], 3*heads, d[1]/heads, d[2]*d[3])
-	y = Reshape(unitMagnitude(y, 2), d[0], 3*d[1], d[2]*d[3])
-	return r.merge.apply(w, Reshape(attend(y, heads), d...))
+	y = Reshape(unitMagnitude(y, 2), d[0], 3*d[1], d[2], d[3])
+	if r.keys > 0 && d[2]*d[3] > r.keys {
+		y = attendPooled(y, heads, poolSide(d[2], d[3], r.keys))
+	} else {
+		y = attend(Reshape(y, d[0], 3*d[1], d[2]*d[3]), heads)
+	}
+	return r.merge.apply(w, Reshape(y, d...))
 }
 
 // headsOf returns the number of heads that share channels evenly, each of headChannels
