@@ -53,10 +53,12 @@ func plainAttention(x []float64, heads, depth, n int) []float64 {
 func TestAttentionIsASoftmaxOverPositions(t *testing.T) {
 	const heads, depth, n = 2, 3, 5
 	x := normals("qkv", 3*heads*depth*n)
-	got := compute(t, func(in []*Node) *Node { return attend(in[0], heads) }, tensor(x, 1, 3*heads*depth, n))
-	for i, want := range plainAttention(doubles(x), heads, depth, n) {
-		if math.Abs(float64(got[i])-want) > 1e-5 {
-			t.Errorf("number %d is %g, want %g", i, got[i], want)
+	for _, of := range []magnitude{anyMagnitude, unitQueryKeys} {
+		got := compute(t, func(in []*Node) *Node { return attend(in[0], heads, of) }, tensor(x, 1, 3*heads*depth, n))
+		for i, want := range plainAttention(doubles(x), heads, depth, n) {
+			if math.Abs(float64(got[i])-want) > 1e-5 {
+				t.Errorf("magnitude %d: number %d is %g, want %g", of, i, got[i], want)
+			}
 		}
 	}
 }
@@ -65,7 +67,7 @@ func TestGradientOfAttentionAgreesWithFiniteDifferences(t *testing.T) {
 	const heads, depth, n = 2, 3, 4
 	x, weight := normals("qkv", 3*heads*depth*n), normals("weight", heads*depth*n)
 	got := compute(t, func(in []*Node) *Node {
-		return Gradient(ReduceAllSum(Mul(attend(in[0], heads), in[1])), in[0])[0]
+		return Gradient(ReduceAllSum(Mul(attend(in[0], heads, anyMagnitude), in[1])), in[0])[0]
 	}, tensor(x, 1, 3*heads*depth, n), tensor(weight, 1, heads*depth, n))
 	loss := func(x []float64) float64 {
 		sum := 0.0
@@ -94,10 +96,12 @@ func doubles(x []float32) []float64 {
 	return d
 }
 
-func TestSoftmaxSurvivesLargeScores(t *testing.T) {
-	got := compute(t, func(in []*Node) *Node { return softmax(in[0]) }, tensor([]float32{1e4, 1e4, -1e4}, 1, 3))
-	if want := []float32{0.5, 0.5, 0}; !slices.Equal(got, want) {
-		t.Errorf("softmax is %v, want %v", got, want)
+func TestAttentionSurvivesLargeScores(t *testing.T) {
+	// One channel, two places: the first query agrees with the first key alone.
+	qkv := tensor([]float32{1e4, -1e4, 1, -1, 3, 5}, 1, 3, 2)
+	got := compute(t, func(in []*Node) *Node { return attend(in[0], 1, anyMagnitude) }, qkv)
+	if want := []float32{3, 5}; !slices.Equal(got, want) {
+		t.Errorf("the answer is %v, want %v", got, want)
 	}
 }
 

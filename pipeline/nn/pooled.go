@@ -70,11 +70,8 @@ func attendPooled(qkv *Node, heads, side int) *Node {
 	k := Slice(kv, AxisRange(), AxisRange(0, heads))
 	v := Slice(kv, AxisRange(), AxisRange(heads, 2*heads))
 
-	scale := 1 / math.Sqrt(float64(channels/heads))
-	scores := DotGeneral(MulScalar(q, scale), []int{2}, attentionBatch, k, []int{2}, attentionBatch)
-	scores = Add(ConvertDType(scores, dtypes.Float32), Add(spreadWithin(k), constant(less, dtypes.Float32)))
-	share := ConvertDType(softmax(scores), v.DType())
-	answer := DotGeneral(v, []int{3}, attentionBatch, share, []int{3}, attentionBatch)
+	more := Add(spreadWithin(k), constant(less, dtypes.Float32))
+	answer := newAttention([3]*Node{q, k, v}, unitQueryKeys, more).answer()
 	return Reshape(answer, batch, channels, positions)
 }
 

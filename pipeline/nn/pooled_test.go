@@ -108,7 +108,7 @@ func TestPooledAttentionKnowsHowKeysVary(t *testing.T) {
 	withValues := func(in []*Node) *Node { // values keep their magnitude
 		return Concatenate([]*Node{Slice(unit(in), AxisRange(), AxisRange(0, 2*depth)), Reshape(Slice(in[0], AxisRange(), AxisRange(2*depth, 3*depth)), 1, depth, n)}, 1)
 	}
-	want := compute(t, func(in []*Node) *Node { return attend(withValues(in), heads) }, in())
+	want := compute(t, func(in []*Node) *Node { return attend(withValues(in), heads, unitQueryKeys) }, in())
 	got := compute(t, func(in []*Node) *Node {
 		return attendPooled(Reshape(withValues(in), 1, 3*depth, height, width), heads, side)
 	}, in())

@@ -79,7 +79,7 @@ func (r residual) selfAttention(w Weights, x *Node) *Node {
 	if r.keys > 0 && d[2]*d[3] > r.keys {
 		y = attendPooled(y, heads, poolSide(d[2], d[3], r.keys))
 	} else {
-		y = attend(Reshape(y, d[0], 3*d[1], d[2]*d[3]), heads)
+		y = attend(Reshape(y, d[0], 3*d[1], d[2]*d[3]), heads, unitQueryKeys)
 	}
 	return r.merge.apply(w, Reshape(y, d...))
 }

@@ -47,7 +47,7 @@ func (b transformer) apply(w Weights, x, shared *Node) *Node {
 func (b transformer) selfAttention(w Weights, x *Node) *Node {
 	d := x.Shape().Dimensions
 	qkv := Reshape(b.qkv.apply(w, x), d[0], 3*d[1], d[2]*d[3])
-	return b.merge.apply(w, Reshape(attend(qkv, b.width/headChannels), d...))
+	return b.merge.apply(w, Reshape(attend(qkv, b.width/headChannels, anyMagnitude), d...))
 }
 
 // modulation returns the first parts vectors of shared plus offset, each
