@@ -12,8 +12,7 @@ import (
 
 // A Flow draws residuals of one window as ODE.Run does with Members.Clean, but they stay
 // on the device from step to step: noise goes there, samples come back, and nothing in
-// between. A step whose residuals come back took a GPU three times as long as the network
-// should.
+// between.
 type Flow struct {
 	Members *Members
 	Scene   Conditioning

@@ -27,19 +27,26 @@ func TestAScenesScalingTakesTheModelElsewhere(t *testing.T) {
 	// With a scaling of its own the scene may be on another grid than the training.
 	m.version.Scaling.Grid.Lat = []float64{1, 2}
 	got := fillWith(t, m, modelConfig(Fast), rich)
+	wantTimes(t, "scaled", home, got.Value, got.Own, 10)
+}
+
+// wantTimes compares cells that were filled: the values must be a number of times those of
+// home, and the sigmas the same.
+func wantTimes(t *testing.T, name string, home Analysis, value, sigma []float32, times float64) {
+	t.Helper()
 	filled := 0
 	for i, flags := range home.Flags {
 		if flags != Interpolated {
 			continue
 		}
 		filled++
-		if math.Abs(float64(got.Value[i]/home.Value[i])/10-1) > 1e-3 || math.Abs(float64(got.Own[i]/home.Sigma[i])-1) > 1e-3 {
-			t.Fatalf("cell %d: %g ± %g became %g ± %g, want ten times the value and the same sigma",
-				i, home.Value[i], home.Sigma[i], got.Value[i], got.Own[i])
+		if math.Abs(float64(value[i]/home.Value[i])/times-1) > 1e-3 || math.Abs(float64(sigma[i]/home.Sigma[i])-1) > 1e-3 {
+			t.Fatalf("%s: cell %d: %g ± %g became %g ± %g, want %g times the value and the same sigma",
+				name, i, home.Value[i], home.Sigma[i], value[i], sigma[i], times)
 		}
 	}
 	if filled == 0 {
-		t.Error("nothing was filled")
+		t.Errorf("%s: nothing was filled", name)
 	}
 }
 
@@ -64,20 +71,7 @@ func TestDaysFromBeforeAChangeOfLevelAreFilledAtTheirOwn(t *testing.T) {
 		}
 		m.version.Scaling.Levels = []samples.Level{{After: c.since - 1, Since: c.since, By: 1}}
 		got := fillWith(t, m, modelConfig(Fast), early)
-		filled := 0
-		for i, flags := range home.Flags {
-			if flags != Interpolated {
-				continue
-			}
-			filled++
-			if math.Abs(float64(got.Value[i]/home.Value[i])/c.factor-1) > 1e-3 || math.Abs(float64(got.Sigma[i]/home.Sigma[i])-1) > 1e-3 {
-				t.Fatalf("%s are of before: cell %d: %g ± %g became %g ± %g, want %g times the value and the same sigma",
-					name, i, home.Value[i], home.Sigma[i], got.Value[i], got.Sigma[i], c.factor)
-			}
-		}
-		if filled == 0 {
-			t.Error("nothing was filled")
-		}
+		wantTimes(t, name+" are of before", home, got.Value, got.Sigma, c.factor)
 	}
 }
 

@@ -66,9 +66,6 @@ func TestAttentionIsASoftmaxOverPositions(t *testing.T) {
 func TestGradientOfAttentionAgreesWithFiniteDifferences(t *testing.T) {
 	const heads, depth, n = 2, 3, 4
 	x, weight := normals("qkv", 3*heads*depth*n), normals("weight", heads*depth*n)
-	got := compute(t, func(in []*Node) *Node {
-		return Gradient(ReduceAllSum(Mul(attend(in[0], heads, anyMagnitude), in[1])), in[0])[0]
-	}, tensor(x, 1, 3*heads*depth, n), tensor(weight, 1, heads*depth, n))
 	loss := func(x []float64) float64 {
 		sum := 0.0
 		for i, v := range plainAttention(x, heads, depth, n) {
@@ -76,14 +73,19 @@ func TestGradientOfAttentionAgreesWithFiniteDifferences(t *testing.T) {
 		}
 		return sum
 	}
-	const h = 1e-5
-	for i := range x {
-		up, down := doubles(x), doubles(x)
-		up[i] += h
-		down[i] -= h
-		want := (loss(up) - loss(down)) / (2 * h)
-		if math.Abs(float64(got[i])-want) > 1e-4 {
-			t.Errorf("gradient %d is %g, want %g", i, got[i], want)
+	for _, of := range []magnitude{anyMagnitude, unitQueryKeys} {
+		got := compute(t, func(in []*Node) *Node {
+			return Gradient(ReduceAllSum(Mul(attend(in[0], heads, of), in[1])), in[0])[0]
+		}, tensor(x, 1, 3*heads*depth, n), tensor(weight, 1, heads*depth, n))
+		const h = 1e-5
+		for i := range x {
+			up, down := doubles(x), doubles(x)
+			up[i] += h
+			down[i] -= h
+			want := (loss(up) - loss(down)) / (2 * h)
+			if math.Abs(float64(got[i])-want) > 1e-4 {
+				t.Errorf("magnitude %d: gradient %d is %g, want %g", of, i, got[i], want)
+			}
 		}
 	}
 }

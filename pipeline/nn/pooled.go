@@ -12,9 +12,9 @@ import (
 // of more, to the means of squares of them. With each pixel attending to each other
 // one the cost grows as the square of the image: 790x1101 pixels are 13,662 places at
 // an eighth of the resolution, and 187 million pairs a head, several gigabytes to be
-// written and read in each block. What it costs in skill is small, but not nothing: MSE
-// 0.4 % more on whole scenes with squares of 2x2 places, 1.1 % with 4x4. So it is for
-// networks that are asked hundreds of times about an image. A vision transformer stays as it is.
+// written and read in each block. It costs some skill (docs/results.md, Whole basins), so
+// it is for networks that are asked hundreds of times about an image. A vision transformer
+// stays as it is.
 func Pooled(n Network, keys int) Network {
 	u, ok := n.(*UNet)
 	if !ok {
@@ -47,8 +47,8 @@ func poolSide(height, width, keys int) int {
 
 // attendPooled is attend for images qkv [batch, 3*channels, height, width] with keys
 // and values that are the means of squares of side x side places: [batch, channels,
-// positions]. A square that the edge cuts counts as much less. It has the gradient
-// that GoMLX derives, which takes too much memory to train with.
+// positions]. A square counts by the places that it has. It has the gradient that
+// GoMLX derives, which takes too much memory to train with.
 func attendPooled(qkv *Node, heads, side int) *Node {
 	d := qkv.Shape().Dimensions
 	batch, channels, positions := d[0], d[1]/3, d[2]*d[3]
@@ -56,12 +56,10 @@ func attendPooled(qkv *Node, heads, side int) *Node {
 	sums := poolSums(Slice(qkv, AxisRange(), AxisRange(channels, 3*channels)), side)
 	keys := sums.Shape().Dimensions[2] * sums.Shape().Dimensions[3]
 
-	shares := squareShares(d[2], d[3], side)
-	inverse := make([]float32, keys)
-	less := make([]float32, keys)
-	for i, share := range shares {
-		inverse[i] = float32(1 / (share * float64(side*side)))
-		less[i] = float32(math.Log(share))
+	inverse, weight := make([]float32, 0, keys), make([]float32, 0, keys)
+	for _, places := range squarePlaces(d[2], d[3], side) {
+		inverse = append(inverse, float32(1/places))
+		weight = append(weight, float32(math.Log(places/float64(side*side))))
 	}
 	constant := func(v []float32, dtype dtypes.DType) *Node {
 		return ConvertDType(Reshape(Const(qkv.Graph(), v), 1, 1, 1, keys), dtype)
@@ -70,7 +68,7 @@ func attendPooled(qkv *Node, heads, side int) *Node {
 	k := Slice(kv, AxisRange(), AxisRange(0, heads))
 	v := Slice(kv, AxisRange(), AxisRange(heads, 2*heads))
 
-	more := Add(spreadWithin(k), constant(less, dtypes.Float32))
+	more := Add(spreadWithin(k), constant(weight, dtypes.Float32))
 	answer := newAttention([3]*Node{q, k, v}, unitQueryKeys, more).answer()
 	return Reshape(answer, batch, channels, positions)
 }
@@ -85,7 +83,7 @@ func spreadWithin(k *Node) *Node {
 }
 
 // poolSums returns the sums of squares of side x side pixels of x [batch, channels,
-// height, width], those at the lower and right edge of what there is.
+// height, width]; beyond the lower and right edge is zero.
 func poolSums(x *Node, side int) *Node {
 	d := x.Shape().Dimensions
 	height, width := ceilDiv(d[2], side), ceilDiv(d[3], side)
@@ -94,13 +92,13 @@ func poolSums(x *Node, side int) *Node {
 	return ReduceSum(Reshape(x, d[0], d[1], height, side, width, side), 3, 5)
 }
 
-// squareShares returns how much of each square lies in the image.
-func squareShares(height, width, side int) []float64 {
+// squarePlaces returns how many places each square has: those at the lower and right
+// edge may have fewer.
+func squarePlaces(height, width, side int) []float64 {
 	var out []float64
 	for top := 0; top < height; top += side {
 		for left := 0; left < width; left += side {
-			inside := min(side, height-top) * min(side, width-left)
-			out = append(out, float64(inside)/float64(side*side))
+			out = append(out, float64(min(side, height-top)*min(side, width-left)))
 		}
 	}
 	return out
