@@ -170,6 +170,10 @@ func DecodeCard(data []byte) (Card, error) {
 		return Card{}, fmt.Errorf("read card: %w", err)
 	}
 	c.raw = append(json.RawMessage(nil), data...)
+	// Go reads times that it cannot write, such as one of a zone 24 hours ahead.
+	if _, err := json.Marshal(c); err != nil {
+		return Card{}, fmt.Errorf("read card: %w", err)
+	}
 	return c, nil
 }
 
