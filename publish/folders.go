@@ -33,6 +33,8 @@ func (f Folders) below(t time.Time) string {
 	return strings.NewReplacer("{year}", t.Format("2006"), "{month}", t.Format("01"), "{day}", t.Format("02"), "{doy}", t.Format("002")).Replace(string(f))
 }
 
+func (f Folders) parts(t time.Time) []string { return strings.Split(f.below(t), "/") }
+
 // Depth returns how many folders lie one in another.
 func (f Folders) Depth() int { return 1 + strings.Count(f.below(time.Time{}), "/") }
 
@@ -40,17 +42,19 @@ func (f Folders) Depth() int { return 1 + strings.Count(f.below(time.Time{}), "/
 // the order of their names, folders must be in the order of time: the newest
 // product is looked for from the last one back.
 func (f Folders) Check() error {
-	if f == "" {
+	if f == "" || f == DefaultFolders {
 		return nil
 	}
 	if !folderParts.MatchString(string(f)) {
 		return fmt.Errorf("%q must begin with {year} and go on with {month}, {day} or {doy}, with /, - or _ between them, as in %s", f, DefaultFolders)
 	}
 	day := time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
-	for before := day; day.Year() < 2025; before, day = day, day.AddDate(0, 0, 1) {
-		if slices.Compare(strings.Split(f.below(before), "/"), strings.Split(f.below(day), "/")) > 0 {
-			return fmt.Errorf("%q sorts %s before %s: put what is longer first, as in {year}/{month}/{day}", f, Day(day), Day(before))
+	for before, last := f.parts(day), day; day.Year() < 2025; day = day.AddDate(0, 0, 1) {
+		now := f.parts(day)
+		if slices.Compare(before, now) > 0 {
+			return fmt.Errorf("%q sorts %s before %s: put what is longer first, as in {year}/{month}/{day}", f, Day(day), Day(last))
 		}
+		before, last = now, day
 	}
 	return nil
 }
