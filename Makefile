@@ -36,10 +36,13 @@ build: decoder ## the program, bin/lacuna
 	@go build $(BUILDFLAGS) -tags decoder -ldflags '$(LDFLAGS)' -o bin/lacuna ./daemon/cmd/lacuna
 
 # The part that decodes granules, a process for each: the program carries it, and under
-# make test it decodes for the tests.
+# make test it decodes for the tests. go build gives a program that has not changed a
+# new date, and then every test that decodes would be run again: so it is copied, where
+# it has changed.
 DECODER := daemon/cmd/lacuna/decoder
 decoder: system
-	@go build $(BUILDFLAGS) -ldflags '-s -w' -o $(DECODER) ./pipeline/ingest/cmd/decoder
+	@go build $(BUILDFLAGS) -ldflags '-s -w' -o $(CACHE)/decoder ./pipeline/ingest/cmd/decoder
+	@cmp -s $(CACHE)/decoder $(DECODER) || cp -f $(CACHE)/decoder $(DECODER)
 
 # What is handed on does not depend on the folder that it was built in. For what
 # stays here the paths are kept: so go test compiles nothing a second time.
