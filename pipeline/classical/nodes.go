@@ -197,7 +197,7 @@ func (a *analysis) conclude(sums blend, e Estimate) {
 		}
 	}
 	if a.oi.Spacing >= blurredSpacing {
-		copy(e.Sigma, field.Blur(e.Sigma, filled, a.series.Grid))
+		copy(e.Sigma, field.Blur(e.Sigma, filled, a.series.Grid, 1))
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 // NaN where a cell or all its neighbours along an axis are missing.
 func Gradient(values []float32, g field.Grid) []float32 {
 	h, w := g.Height(), g.Width()
-	out := make([]float32, len(values))
+	out, wraps := make([]float32, len(values)), g.Periodic()
 	at := func(i, j int) (float64, bool) {
-		if g.Periodic() {
+		if wraps {
 			j = (j + w) % w
 		}
 		if i < 0 || i >= h || j < 0 || j >= w {

@@ -93,14 +93,14 @@ func carry(values []float32, missing []bool, g field.Grid) {
 	if len(cells) == 0 || len(cells) == len(values) {
 		return
 	}
-	next := make([]float32, len(cells))
+	next, wraps := make([]float32, len(cells)), g.Periodic()
 	for range carrySteps {
 		for k, c := range cells {
 			i, j := c/w, c%w
 			sum := float32(0)
 			for _, d := range [4][2]int{{-1, 0}, {1, 0}, {0, -1}, {0, 1}} {
 				a, b := i+d[0], j+d[1]
-				if g.Periodic() {
+				if wraps {
 					b = (b + w) % w
 				}
 				if a >= 0 && a < h && b >= 0 && b < w {

@@ -158,7 +158,7 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 	n := len(sub.hidden)
 	// A network with strides of two and four answers differently at every fourth
 	// cell, by a hundredth of sigma, which is a tenth of its gradient.
-	predicted.Sigma = field.Blur(predicted.Sigma, sub.hidden, sub.grid)
+	predicted.Sigma = field.Blur(predicted.Sigma, sub.hidden, sub.grid, 1)
 	mean, sigma := predicted.Mean, make([]float32, n)
 	eachCell(n, func(i int) {
 		sigma[i] = m.version.Calibration.Apply(predicted.Sigma[i], sub.distance[i], sub.inputs.DayOfYear)
@@ -229,9 +229,7 @@ func steadySpread(sub *preparedField, said []float32, members [][]float32) []flo
 			ratio[i] = spread / said[i]
 		}
 	})
-	for range steadyPasses {
-		ratio = field.Blur(ratio, sub.hidden, sub.grid)
-	}
+	ratio = field.Blur(ratio, sub.hidden, sub.grid, steadyPasses)
 	eachCell(len(ratio), func(i int) { ratio[i] *= said[i] })
 	return ratio
 }
