@@ -161,7 +161,7 @@ func secondDaemon(how sharing) func(context.Context, *campaign) (func() error, e
 		mounts := products.mounts
 		return func() error {
 			// What it does wrong takes as long as a start and a poll; where it was let in, as long as its first product.
-			for took := time.Since(began); took < poll || entered && took < 3*poll && len(c.published(ctx, state)) == 0; took = time.Since(began) {
+			for took := time.Since(began); took < poll || entered && took < 10*poll && len(c.published(ctx, state)) == 0; took = time.Since(began) {
 				time.Sleep(50 * time.Millisecond)
 			}
 			p.kill()
