@@ -47,6 +47,8 @@ type Engine struct {
 	Library string  // path of the library or plug-in that it was loaded from
 	Refused []error // reasons why preferred engines or libraries are not used
 	Away    error   // reason why this engine stands in for the GPU that was asked for; nil: it does not
+
+	log *slog.Logger
 }
 
 // OnGPU reports whether an engine of that name computes on a GPU.
@@ -62,6 +64,7 @@ func Open(name string, cfg Config, log *slog.Logger) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open engine %s: %w", name, err)
 	}
+	e.log = log
 	log.Info("engine opened", "engine", name, "description", e.Description(), "library", e.Library)
 	e.logRefused(log)
 	return e, nil
@@ -95,6 +98,7 @@ func StandIn(away error, cfg Config, log *slog.Logger) (*Engine, error) {
 func openBest(cfg Config, log *slog.Logger) (*Engine, error) {
 	e, gpu := open(XLACUDA, cfg)
 	if gpu == nil {
+		e.log = log
 		log.Info("engine chosen", "engine", XLACUDA, "why", "an NVIDIA GPU and its plug-in are usable", "description", e.Description(), "library", e.Library)
 		return e, nil
 	}
@@ -102,6 +106,7 @@ func openBest(cfg Config, log *slog.Logger) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open an engine: %s: %w; %s: %w", XLACUDA, gpu, ORT, err)
 	}
+	e.log = log
 	log.Info("engine chosen", "engine", ORT, "why", XLACUDA+" is not usable: "+gpu.Error(), "description", e.Description(), "library", e.Library)
 	e.logRefused(log)
 	return e, nil

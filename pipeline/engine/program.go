@@ -3,8 +3,11 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/distributed"
@@ -48,6 +51,9 @@ func CompileParallel(b backends.Backend, name string, devices int, build func(*g
 // not 0.
 func compile(b backends.Backend, name string, devices int, build func(*graph.Graph) []*graph.Node) (*Program, error) {
 	p := &Program{name: name}
+	if e, ok := b.(*Engine); ok && e.log != nil {
+		defer announce(e.log, name, patience)()
+	}
 	err := rescue(func() {
 		p.graph = graph.NewGraph(b, name)
 		if devices > 0 {
@@ -61,6 +67,27 @@ func compile(b backends.Backend, name string, devices int, build func(*graph.Gra
 		return nil, fmt.Errorf("compile %s: %w", name, explain(err))
 	}
 	return p, nil
+}
+
+// patience is how long a program is compiled without a word: on a machine that has
+// compiled none before, XLA tries many ways and takes a minute or more.
+const patience = 5 * time.Second
+
+// announce says that a program is being compiled, if that takes longer than after,
+// and how long it took.
+func announce(log *slog.Logger, name string, after time.Duration) (done func()) {
+	began, said := time.Now(), make(chan struct{})
+	timer := time.AfterFunc(after, func() {
+		defer close(said)
+		log.Info("compiling a network", "program", name)
+	})
+	return func() {
+		if timer.Stop() {
+			return
+		}
+		<-said
+		log.Info("network compiled", "program", name, "took_seconds", math.Round(time.Since(began).Seconds()*10)/10)
+	}
 }
 
 // spread makes g a graph of the first devices of its backend. It panics, as
