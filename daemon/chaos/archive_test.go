@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,8 +49,9 @@ type archives struct {
 	s3      string // address that the daemon reads, which may mislead
 	bucket  string // address of the server itself; also of the bucket of products
 
-	onFTP, onS3 atomic.Value // trouble
-	cut         sync.Map     // names of objects of which cutting has sent the first half
+	onFTP, onS3 atomic.Value           // trouble
+	cut         sync.Map               // names of objects of which cutting has sent the first half
+	onDelivery  atomic.Pointer[func()] // called once, in the midst of a delivery to the bucket of products that then fails
 
 	closers []func()
 }
@@ -77,7 +79,7 @@ func newArchives(folder string) (*archives, error) {
 	if err := errors.Join(backend.CreateBucket("granules"), backend.CreateBucket("products")); err != nil {
 		return nil, err
 	}
-	host := httptest.NewServer(gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog()), gofakes3.WithTimeSkewLimit(0)).Server())
+	host := httptest.NewServer(a.interrupting(gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog()), gofakes3.WithTimeSkewLimit(0)).Server()))
 	a.bucket = host.URL
 	target, err := url.Parse(host.URL)
 	if err != nil {
@@ -100,6 +102,19 @@ func newArchives(folder string) (*archives, error) {
 	a.s3 = front.URL
 	a.closers = append(a.closers, host.Close, func() { front.CloseClientConnections(); front.Close() })
 	return a, nil
+}
+
+// interrupting breaks off the next upload of a product where that is asked for.
+func (a *archives) interrupting(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/products/") && strings.HasSuffix(r.URL.Path, ".nc") {
+			if strike := a.onDelivery.Swap(nil); strike != nil {
+				(*strike)()
+				panic(http.ErrAbortHandler) // the connection ends, without an answer
+			}
+		}
+		server.ServeHTTP(w, r)
+	})
 }
 
 func (a *archives) close() {

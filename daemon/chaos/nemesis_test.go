@@ -26,6 +26,7 @@ type nemesis struct {
 func nemeses() []nemesis {
 	all := []nemesis{
 		{name: "daemon killed", strike: signalled(daemonProcess, syscall.SIGKILL)},
+		{name: "daemon killed in a delivery", strike: killedInDelivery},
 		{name: "daemon stopped", strike: signalled(daemonProcess, syscall.SIGSTOP)},
 		{name: "worker killed", strike: signalled(workerProcess, syscall.SIGKILL)},
 		{name: "worker stopped", strike: signalled(workerProcess, syscall.SIGSTOP)},
@@ -64,7 +65,8 @@ func nemeses() []nemesis {
 		nemesis{name: "daemon started with products unmounted", alone: true, strike: startedWithoutProducts},
 		nemesis{name: "standby on the same state", strike: secondDaemon(standby)},
 		nemesis{name: "intruder on the same state", strike: secondDaemon(intruder)},
-		nemesis{name: "twin with a copy of the state", strike: secondDaemon(twin)},
+		// What else strikes may end the first daemon, and then another one may have its turn: once in a round nothing does.
+		nemesis{name: "twin with a copy of the state", alone: true, strike: secondDaemon(twin)},
 		nemesis{name: "stranger on the same products", strike: secondDaemon(stranger)},
 		nemesis{name: "trainer killed", long: true, models: true, strike: trainer(syscall.SIGKILL)},
 		nemesis{name: "trainer stopped", long: true, models: true, strike: trainer(syscall.SIGSTOP)},
@@ -88,6 +90,19 @@ func signalled(which func(*campaign) *process, s syscall.Signal) func(context.Co
 		}
 		return nil, nil
 	}
+}
+
+// killedInDelivery kills the daemon while it uploads a product.
+func killedInDelivery(ctx context.Context, c *campaign) (func() error, error) {
+	struck := make(chan struct{})
+	strike := func() { daemonProcess(c).signal(syscall.SIGKILL); close(struck) }
+	c.archives.onDelivery.Store(&strike)
+	_, err := c.producer.deliver(ctx)
+	select {
+	case <-struck:
+	case <-time.After(2 * poll): // what strikes beside it may keep products back
+	}
+	return func() error { c.archives.onDelivery.Store(nil); return nil }, err
 }
 
 // seldom is how many operations of a disk that is about to break there are to one
