@@ -61,7 +61,7 @@ func (t Transform) Inverse(dst, src []float32) {
 		copy(dst, src)
 		return
 	}
-	for i, v := range src {
-		dst[i] = float32(math.Pow(10, float64(v)))
+	for i, v := range src { // math.Pow takes several times as long, for the same 32 bits
+		dst[i] = float32(math.Exp(math.Ln10 * float64(v)))
 	}
 }
