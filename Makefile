@@ -66,7 +66,7 @@ test: decoder ## every test, vet, formatting and lint
 # A test waits half of its time, for a process, a broker or a moment: with twice
 # as many packages as processors none of those is idle. go test begins with what
 # is named first; those that wait or take longest would end alone otherwise.
-TESTFLAGS := -vet=off -timeout 25m -p $(shell echo $$((2 * $$(nproc))))
+TESTFLAGS := -vet=off -timeout 50m -p $(shell echo $$((2 * $$(nproc))))
 LONGEST := ./publish/kafka/consumer ./pipeline/version ./daemon ./daemon/cmd/lacuna ./daemon/fleet ./daemon/... ./pipeline/lab/...
 
 # The race detector sees what happens at the same time, in a package and in all

@@ -58,7 +58,7 @@ func DriftOf(ctx context.Context, b backends.Backend, version Parts, recent samp
 	defer model.Close()
 	model.Recall(train)
 	patches := spreadPatches(train.Refs(side, side, partition.MinObservedCells), bitMasks, train.Cut)
-	now, err := surpriseOf(ctx, model, patches)
+	_, now, err := costOf(ctx, model, patches)
 	if err != nil {
 		return d, fmt.Errorf("measure drift: %w", err)
 	}
@@ -69,16 +69,8 @@ func DriftOf(ctx context.Context, b backends.Backend, version Parts, recent samp
 	return d, nil
 }
 
-// surpriseOf returns the mean surprise of masks, nil without a reference or
-// without masks.
-func surpriseOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (*float64, error) {
-	if m.Reference() == nil || len(patches) == 0 {
-		return nil, nil //nolint:nilnil // no score is no mistake
-	}
-	each, err := m.Surprises(ctx, patches)
-	if err != nil {
-		return nil, err
-	}
+// meanSurprise returns the mean surprise of masks, nil where none has sea.
+func meanSurprise(each []prior.Surprise) *float64 {
 	sum, n := 0.0, 0
 	for _, s := range each {
 		if !math.IsNaN(s.Score) { // a patch without sea
@@ -86,10 +78,10 @@ func surpriseOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (*
 		}
 	}
 	if n == 0 {
-		return nil, nil //nolint:nilnil // no score is no mistake
+		return nil
 	}
 	mean := sum / float64(n)
-	return &mean, nil
+	return &mean
 }
 
 // Values are the statistics of the training values in the space of the

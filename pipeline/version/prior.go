@@ -31,23 +31,38 @@ func (b Bits) Drift(now Bits) float64 {
 	return (now.Mean - b.Mean) / b.Std
 }
 
-// BitsOf measures patches under a prior.
-func BitsOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (Bits, error) {
-	each, err := m.BitsPerPixel(ctx, patches)
-	if err != nil {
-		return Bits{}, err
+// costOf measures patches under a prior: their bits and, where the prior has a
+// reference, their mean surprise. The likelihood of which both are made takes most of
+// the time of a prior that is taken, so it is computed once.
+func costOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (Bits, *float64, error) {
+	if m.Reference() == nil || len(patches) == 0 {
+		each, err := m.BitsPerPixel(ctx, patches)
+		return bitsOf(each), nil, err
 	}
+	each, err := m.Surprises(ctx, patches)
+	if err != nil {
+		return Bits{}, nil, err
+	}
+	bits := make([]float64, len(each))
+	for i, s := range each {
+		bits[i] = s.Bits
+	}
+	return bitsOf(bits), meanSurprise(each), nil
+}
+
+// bitsOf returns the mean and the spread of bits; NaN is that of a patch without sea.
+func bitsOf(each []float64) Bits {
 	var b Bits
 	sum, squares := 0.0, 0.0
 	for _, v := range each {
-		if v == v { // NaN: no sea
+		if v == v {
 			sum, squares, b.Masks = sum+v, squares+v*v, b.Masks+1
 		}
 	}
 	n := float64(max(b.Masks, 1))
 	b.Mean = sum / n
 	b.Std = math.Sqrt(max(squares/n-b.Mean*b.Mean, 0))
-	return b, nil
+	return b
 }
 
 // bitMasks is how many masks a drift is measured on: their mean is then known
@@ -120,10 +135,7 @@ func (r *run) findPrior(ctx context.Context) ([]byte, error) {
 	}
 	defer model.Close()
 	r.eval.Prior = &PriorReport{Report: &report}
-	if r.eval.Prior.Bits, err = BitsOf(ctx, model, r.heldPatches()); err != nil {
-		return nil, err
-	}
-	if r.eval.Prior.Surprise, err = surpriseOf(ctx, model, r.heldPatches()); err != nil {
+	if r.eval.Prior.Bits, r.eval.Prior.Surprise, err = costOf(ctx, model, r.heldPatches()); err != nil {
 		return nil, err
 	}
 	data, err := model.Encode()
@@ -156,7 +168,7 @@ func (r *run) takePrior(ctx context.Context) (bool, error) {
 			return false, nil // its map of frequencies is of another grid
 		}
 	}
-	now, err := BitsOf(ctx, model, r.heldPatches())
+	now, surprise, err := costOf(ctx, model, r.heldPatches())
 	if err != nil {
 		return false, err
 	}
@@ -167,9 +179,7 @@ func (r *run) takePrior(ctx context.Context) (bool, error) {
 	}
 	before := parent.Prior
 	drift := math.Abs(before.Bits.Drift(now))
-	if surprise, err := surpriseOf(ctx, model, r.heldPatches()); err != nil {
-		return false, err
-	} else if surprise != nil && before.Surprise != nil {
+	if surprise != nil && before.Surprise != nil {
 		drift = *surprise - *before.Surprise
 	}
 	// The reference stays the one of the training, or masks could creep away

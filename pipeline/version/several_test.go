@@ -50,7 +50,7 @@ func together() Settings {
 	s.Strategy = "empirical"
 	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = true, true
 	s.Members = membersOf(s.Imputer, 6)
-	s.Judging.Overlays, s.Judging.Choosing = 20, 20
+	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Observed = 20, 20, 1
 	s.Imputer.Steps = 20
 	return s
 }

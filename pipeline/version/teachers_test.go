@@ -18,7 +18,7 @@ func taughtSettings() Settings {
 	s := shortSettings()
 	s.Strategy, s.Teachers = "empirical", 2
 	s.Imputer.Steps, s.ScoreEvery = 20, 10
-	s.Members.Steps, s.Reliability.Steps, s.Judging.Observed = 0, 0, 0
+	s.Members.Steps, s.Reliability.Steps = 0, 0
 	return s
 }
 

@@ -68,7 +68,7 @@ func shortSettings() Settings {
 	s.Reliability = reliabilityOf(s.Imputer, 120)
 	s.Reliability.Batch = 16
 	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring = 60, 60, 16
-	s.Judging.Observed = 1 // a draw of a prior takes a tenth of a second, and there are hundreds
+	s.Judging.Observed = 0 // a draw of a prior takes a tenth of a second, and there are hundreds
 	s.Judging.MemberCases, s.Judging.Members, s.Judging.ODE.Steps, s.Judging.ODE.Jumps = 3, 4, 4, 1
 	return s
 }
