@@ -27,6 +27,12 @@ func (m *Members) In(runner *Runner, model *Model) *Members {
 	return &Members{model: model, training: m.training, pair: m.pair, runner: runner, loaded: &o}
 }
 
+// Operations returns the multiplications and additions of one step of one member, as
+// those of a Model.
+func (m *Members) Operations(height, width int) float64 {
+	return operations(m.loaded.network, height, width)
+}
+
 // Conditioning returns the conditioning of a window for which the model predicted p.
 func (m *Members) Conditioning(in Inputs, p Prediction) (Conditioning, error) {
 	if err := in.Validate(); err != nil {

@@ -98,6 +98,12 @@ func (m *Model) Close() {
 	m.loaded.vector = nil
 }
 
+// Operations returns the multiplications and additions of a window of height x width, whose
+// sides are multiples of eight; 0: they are not counted for its backbone.
+func (m *Model) Operations(height, width int) float64 {
+	return operations(m.loaded.network, height, width)
+}
+
 // Predict fills the gaps of windows. A window may have any size; it is padded
 // with land to a size that the network takes.
 func (m *Model) Predict(ctx context.Context, in []Inputs) ([]Prediction, error) {

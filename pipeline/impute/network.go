@@ -41,3 +41,11 @@ func (n *Network) Close() {
 	release(n.loaded.vector)
 	n.loaded.vector = nil
 }
+
+// operations returns those of a network for one image; 0: they are not counted.
+func operations(n nn.Network, height, width int) float64 {
+	if u, ok := n.(*nn.UNet); ok {
+		return u.Operations(height, width)
+	}
+	return 0
+}

@@ -25,7 +25,7 @@ Exit status: 0 done, 1 failed, 2 usage.`,
 		Example: "  lacuna lab jobs -plan plan.json -engine xla:cuda -o results\n  lacuna lab steps -engine ort -size tiny -batch 4 -side 32",
 	}
 	year := lab.Command{Name: "year", Short: "a year of weekly fine-tunes on a simulated sea whose sensor changes", Run: year.Command}
-	roofline := lab.Command{Name: "roofline", Short: "how far reading, filling, writing, hashing and publishing are from what the machine can do", Run: roofline.Command}
+	roofline := lab.Command{Name: "roofline", Short: "how far reading, filling, networks, writing, hashing and publishing are from what the machine can do", Run: roofline.Command}
 	for _, l := range append(lab.Commands(), year, roofline) {
 		c.AddCommand(&cobra.Command{
 			Use: l.Name, Short: l.Short,

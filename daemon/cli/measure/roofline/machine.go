@@ -22,6 +22,9 @@ type Machine struct {
 	Flops   float64 `json:"flops_per_core_s"`        // of a product of matrices, double precision
 	Hashing float64 `json:"sha256_bytes_per_core_s"`
 	Disk    float64 `json:"disk_bytes_per_s"` // written and synced
+	// Products is what the engine of networks does, in products of matrices: in float32 and a
+	// second of one core's time, or on a GPU in bfloat16 and a second; 0: there is none.
+	Products float64 `json:"products_per_s,omitempty"`
 }
 
 // Sizes of the probes: beyond the caches where memory is meant, within them where
@@ -87,6 +90,15 @@ func writeSynced(path string, content []byte) error {
 
 // took is what a call took, in seconds.
 type took struct{ cpu, wall float64 }
+
+// spent returns the time that counts: that of the cores, or of the clock where a GPU
+// does the work.
+func (t took) spent(device bool) float64 {
+	if device {
+		return t.wall
+	}
+	return t.cpu
+}
 
 // longCall is the processor time beyond which a call is made once: warming up is no
 // part of it then, and nobody waits for more.

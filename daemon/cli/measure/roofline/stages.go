@@ -26,7 +26,11 @@ type stage struct {
 	flops float64
 	hash  float64 // bytes that are hashed
 	disk  float64 // bytes that are synced
-	run   func() error
+
+	products float64 // operations of an engine
+	device   bool    // that engine is a GPU, whose time is that of the clock
+
+	run func() error
 }
 
 // bench is a granule on a grid, with all that the stages need.
