@@ -10,6 +10,14 @@ import (
 	"lacuna/pipeline/noise"
 )
 
+// UntrainedDesign returns a design as trained networks have it, for Untrained.
+func UntrainedDesign(size string) impute.Design {
+	return impute.Design{
+		Backbone: nn.BackboneUNet, Size: size, Variance: true, Departure: true,
+		Extras: impute.Extras{Last: true, Next: true, Analysis: true},
+	}
+}
+
 // Untrained returns a version of random weights with members, for measuring
 // speed: it costs as much as a trained one and predicts noise.
 func Untrained(d impute.Design, seed uint64) (Version, error) {

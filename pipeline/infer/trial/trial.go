@@ -20,7 +20,6 @@ import (
 
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
-	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/simulate"
@@ -102,10 +101,7 @@ func Run(ctx context.Context, cfg Config, d infer.Device, began func(part string
 
 // model returns networks of random weights.
 func (c Config) model(d infer.Device) (*infer.Model, error) {
-	v, err := infer.Untrained(impute.Design{
-		Backbone: nn.BackboneUNet, Size: c.Size, Variance: true, Departure: true,
-		Extras: impute.Extras{Last: true, Next: true, Analysis: true},
-	}, 1)
+	v, err := infer.Untrained(infer.UntrainedDesign(c.Size), 1)
 	if err != nil {
 		return nil, err
 	}

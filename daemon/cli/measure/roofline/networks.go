@@ -14,7 +14,6 @@ import (
 	"lacuna/pipeline/engine"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
-	"lacuna/pipeline/nn"
 	"lacuna/pipeline/samples"
 )
 
@@ -36,10 +35,7 @@ func openNetworks(name, size string, cfg engine.Config, log *slog.Logger) (*netw
 		return nil, err
 	}
 	n := &networks{engine: e, gpu: e.Kind != engine.ORT, size: size}
-	design := impute.Design{
-		Backbone: nn.BackboneUNet, Size: size, Variance: true, Departure: true,
-		Extras: impute.Extras{Last: true, Next: true, Analysis: true},
-	}
+	design := infer.UntrainedDesign(size)
 	n.planes = design.Planes()
 	if err := n.load(design); err != nil {
 		n.close()
