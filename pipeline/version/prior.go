@@ -35,7 +35,7 @@ func (b Bits) Drift(now Bits) float64 {
 // reference, their mean surprise. The likelihood of which both are made takes most of
 // the time of a prior that is taken, so it is computed once.
 func costOf(ctx context.Context, m *prior.Model, patches []samples.Patch) (Bits, *float64, error) {
-	if m.Reference() == nil || len(patches) == 0 {
+	if m.Reference() == nil {
 		each, err := m.BitsPerPixel(ctx, patches)
 		return bitsOf(each), nil, err
 	}

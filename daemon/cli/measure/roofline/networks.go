@@ -24,7 +24,8 @@ type networks struct {
 	runner  *impute.Runner
 	model   *impute.Model
 	members *impute.Members
-	planes  int // that the imputer takes
+	scene   impute.Conditioning // of the window that members are measured on
+	planes  int                 // that the imputer takes
 	size    string
 }
 
@@ -60,6 +61,13 @@ func (n *networks) load(design impute.Design) error {
 }
 
 func (n *networks) close() {
+	n.scene.Close()
+	if n.members != nil {
+		n.members.Close()
+	}
+	if n.model != nil {
+		n.model.Close()
+	}
 	if n.runner != nil {
 		n.runner.Close()
 	}
@@ -85,8 +93,7 @@ func (n *networks) stages(ctx context.Context, height, width int) ([]stage, erro
 	if err != nil {
 		return nil, err
 	}
-	scene, err := n.members.Conditioning(in, predicted[0])
-	if err != nil {
+	if n.scene, err = n.members.Conditioning(in, predicted[0]); err != nil {
 		return nil, err
 	}
 	residual := make([]float32, height*width)
@@ -96,7 +103,7 @@ func (n *networks) stages(ctx context.Context, height, width int) ([]stage, erro
 			return err
 		}},
 		{name: "members, a step", bytes: 4 * cells * float64(n.planes+5), products: n.members.Operations(height, width), device: n.gpu, run: func() error {
-			_, err := n.members.Clean(ctx, scene, 1, 0.5, [][]float32{residual})
+			_, err := n.members.Clean(ctx, n.scene, 1, 0.5, [][]float32{residual})
 			return err
 		}},
 	}, nil
