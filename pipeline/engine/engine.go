@@ -38,6 +38,9 @@ type Config struct {
 	GPUs []int `yaml:"gpus"`
 	// Memory is the share of a GPU's memory that xla:cuda may take; 0: what there is.
 	Memory float64 `yaml:"memory"`
+	// KeepSessions keeps what ort compiled for the other engines of this process, for
+	// a program that makes the same networks again and again.
+	KeepSessions bool `yaml:"-"`
 }
 
 // Engine is an open engine.
@@ -122,7 +125,7 @@ func (e *Engine) logRefused(log *slog.Logger) {
 func open(name string, cfg Config) (*Engine, error) {
 	switch name {
 	case ORT:
-		return openORT(name, ort.Config{Library: cfg.Library, Threads: cfg.Threads})
+		return openORT(name, ort.Config{Library: cfg.Library, Threads: cfg.Threads, KeepSessions: cfg.KeepSessions})
 	case ORTCUDA:
 		return openORT(name, ort.Config{Library: cfg.Library, Threads: cfg.Threads, Provider: "cuda"})
 	case XLACUDA:

@@ -12,7 +12,8 @@ import (
 )
 
 // Open returns ONNX Runtime on the processor with one thread, which is quickest
-// where tests of other packages run at the same time. It is closed after the
+// where tests of other packages run at the same time. What it compiled is kept for
+// the other tests of the package. It is closed after the
 // test; where the library is absent the test is skipped with the reason.
 func Open(t testing.TB) *engine.Engine {
 	t.Helper()
@@ -25,7 +26,7 @@ func OpenThreads(t testing.TB, threads int) *engine.Engine {
 	if _, err := ort.LibraryPath(""); err != nil {
 		t.Skip(err)
 	}
-	e, err := engine.Open(engine.ORT, engine.Config{Threads: threads}, slog.New(slog.DiscardHandler))
+	e, err := engine.Open(engine.ORT, engine.Config{Threads: threads, KeepSessions: true}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

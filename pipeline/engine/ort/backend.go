@@ -22,6 +22,10 @@ type Config struct {
 	Provider      string // "cpu" (also when empty), "cuda", "tensorrt" or another that the library has
 	Threads       int    // threads that share one operator; 0: all cores
 	ProfilePrefix string // path prefix of ONNX Runtime's own profile of each graph; empty: not written
+	// KeepSessions keeps compiled graphs for the other backends of this process with
+	// the same settings, also after Finalize, for one that makes the same networks
+	// again and again. Their memory is kept too, so it is for the processor only.
+	KeepSessions bool
 }
 
 // Backend runs GoMLX graphs with ONNX Runtime. It may be used from several
@@ -69,6 +73,12 @@ func New(cfg Config) (*Backend, error) {
 		b.dialect = probeDialect(b)
 	}
 	return b, nil
+}
+
+// keeps reports whether compiled graphs are shared. One that writes its profile is
+// not: it writes it when it is closed.
+func (b *Backend) keeps() bool {
+	return b.cfg.KeepSessions && b.provider == cpuProvider && b.cfg.ProfilePrefix == ""
 }
 
 const cpuProvider = "CPUExecutionProvider"

@@ -1,6 +1,7 @@
 package ort
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"runtime"
@@ -24,6 +25,7 @@ type executable struct {
 	dummy    *buffer // fed to a graph without inputs
 	finalize sync.Once
 	session  *runtimelib.DynamicAdvancedSession
+	shared   *shared // the session, where others may use it too
 }
 
 // compile writes the program as a model and opens a session on it.
@@ -50,7 +52,7 @@ func (b *Backend) compile(name string, p *program, outputs []*value) (backends.E
 			return nil, err
 		}
 	}
-	if e.session, err = b.openSession(model); err != nil {
+	if err := b.attach(e, model); err != nil {
 		return nil, err
 	}
 	b.mu.Lock()
@@ -59,18 +61,34 @@ func (b *Backend) compile(name string, p *program, outputs []*value) (backends.E
 	return e, nil
 }
 
-// openSession compiles a model.
-func (b *Backend) openSession(model *onnx.Model) (*runtimelib.DynamicAdvancedSession, error) {
+// attach opens a session on a model for e, or takes that of a model which was the same
+// to the last bit.
+func (b *Backend) attach(e *executable, model *onnx.Model) error {
 	data, err := onnx.Marshal(model)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	compile := func() (*runtimelib.DynamicAdvancedSession, error) {
+		return b.openSession(data, infoNames(model.Graph.Inputs), infoNames(model.Graph.Outputs))
+	}
+	if !b.keeps() {
+		e.session, err = compile()
+		return err
+	}
+	if e.shared, err = kept.take(sessionKey{sha256.Sum256(data), b.provider, b.cfg.Threads}, compile); err == nil {
+		e.session = e.shared.session
+	}
+	return err
+}
+
+// openSession compiles a model.
+func (b *Backend) openSession(model []byte, inputs, outputs []string) (*runtimelib.DynamicAdvancedSession, error) {
 	opts, err := b.sessionOptions()
 	if err != nil {
 		return nil, err
 	}
 	defer destroy(opts)
-	return runtimelib.NewDynamicAdvancedSessionWithONNXData(data, infoNames(model.Graph.Inputs), infoNames(model.Graph.Outputs), opts)
+	return runtimelib.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, opts)
 }
 
 func infoNames(infos []onnx.ValueInfo) []string {
@@ -163,13 +181,17 @@ func (e *executable) discard(results []backends.Buffer) {
 	}
 }
 
-// Finalize closes the session.
+// Finalize closes the session, or gives it back where others may use it.
 func (e *executable) Finalize() {
 	e.finalize.Do(func() {
 		e.backend.mu.Lock()
 		delete(e.backend.open, e)
 		e.backend.mu.Unlock()
-		destroy(e.session)
+		if e.shared != nil {
+			kept.give(e.shared)
+		} else {
+			destroy(e.session)
+		}
 		if e.dummy != nil {
 			_ = e.backend.release(e.dummy)
 		}

@@ -95,7 +95,11 @@ func lacunaAnswer(t *testing.T, b *Backend, net Network, image, time array) []ar
 // fileAnswer runs a model as any program would that opens the file.
 func fileAnswer(t *testing.T, b *Backend, m *onnx.Model, outputs []array, inputs ...array) []array {
 	t.Helper()
-	session, err := b.openSession(m)
+	data, err := onnx.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := b.openSession(data, infoNames(m.Graph.Inputs), infoNames(m.Graph.Outputs))
 	if err != nil {
 		t.Fatal(err)
 	}
