@@ -260,7 +260,7 @@ func TestACommandGetsTheMessageAndOneThatHangsIsCutOff(t *testing.T) {
 	if err := h.look(t.Context(), map[string]notice{}); err == nil {
 		t.Error("a command that hangs is a success")
 	}
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("a command that hangs held the hook for %v", took)
 	}
 	h.cfg.Command, h.cfg.Timeout = []string{"/bin/sh", "-c", "echo no such list >&2; exit 3"}, time.Minute

@@ -55,7 +55,7 @@ func listen(t *testing.T, s *Server, query string) (lines <-chan string, header 
 // await returns the first line with a beginning.
 func await(t *testing.T, lines <-chan string, beginning string) string {
 	t.Helper()
-	for limit := time.After(20 * time.Second); ; {
+	for limit := time.After(2 * time.Minute); ; {
 		select {
 		case line, ok := <-lines:
 			if !ok {

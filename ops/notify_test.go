@@ -39,7 +39,7 @@ func hear(t *testing.T, heard <-chan string) string {
 	select {
 	case message := <-heard:
 		return message
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the manager hears nothing")
 		return ""
 	}

@@ -200,7 +200,7 @@ func TestConnectionsAreBoundedAndUsedAgain(t *testing.T) {
 	if n := h.logins.Load(); n > 2 {
 		t.Errorf("%d logins for twelve downloads, want at most 2", n)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		idle := a.pool.Idle()
 		if idle == 0 {
 			break

@@ -243,7 +243,7 @@ func startVsftpd(t *testing.T, lines ...string) (address, root string) {
 
 func awaitServer(t *testing.T, address string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if c, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 			c.Close()
 			return

@@ -78,7 +78,7 @@ func newGateway(t *testing.T, program string) *gateway {
 	must(t, err)
 	g.cfg.Endpoint, g.cfg.Bucket, g.cfg.Prefix = "http://"+address, bucket, "native/P"
 	g.cfg.AccessKey.Env, g.cfg.SecretKey.Env = "S3_TEST_ACCESS", "S3_TEST_SECRET"
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		if err = g.client.MakeBucket(t.Context(), bucket, minio.MakeBucketOptions{}); err == nil {
 			return g
 		}

@@ -115,7 +115,7 @@ func TestACopyHasNothingOfItsTemplate(t *testing.T) {
 		p, err := tmpl.copy()
 		must(t, err)
 		wrong := []string{"not looked at"}
-		for begun := time.Now(); len(wrong) > 0 && time.Since(begun) < 10*time.Second; time.Sleep(time.Millisecond) { // until it has begun
+		for begun := time.Now(); len(wrong) > 0 && time.Since(begun) < 2*time.Minute; time.Sleep(time.Millisecond) { // until it has begun
 			theirs, own := descriptorsOf(t, tmpl.cmd.Process.Pid), descriptorsOf(t, p.child.Pid)
 			wrong = nil
 			for fd, to := range own {

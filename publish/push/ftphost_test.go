@@ -247,7 +247,7 @@ func startVsftpd(t *testing.T) (address, root string) {
 	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	address = "127.0.0.1:" + port
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if c, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 			c.Close()
 			return address, root

@@ -166,7 +166,7 @@ func (c *Cluster) launch(n *node) {
 }
 
 // startTimeout is generous: a start takes 2 to 8 s on a quiet machine.
-const startTimeout = 90 * time.Second
+const startTimeout = 5 * time.Minute
 
 func (c *Cluster) await(n *node) {
 	c.t.Helper()

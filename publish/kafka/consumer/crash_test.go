@@ -87,7 +87,7 @@ func TestKilledConsumerGoesOnWhereItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := len(handed())
-		for end := time.Now().Add(10 * time.Second); len(handed()) < before+1 && time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); len(handed()) < before+1 && time.Now().Before(end); {
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(time.Duration(random.IntN(40_000)) * time.Microsecond)

@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds a test that waits for something that does not come.
-const patience = 60 * time.Second
+const patience = 5 * time.Minute
 
 func fakeBroker(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
@@ -36,7 +36,7 @@ func sinkConfig(brokers []string) kafka.Config {
 	cfg := kafka.DefaultConfig()
 	cfg.Brokers = brokers
 	cfg.Topics.Partitions = 2
-	cfg.Timeout = 30 * time.Second
+	cfg.Timeout = 2 * time.Minute
 	return cfg
 }
 
