@@ -30,7 +30,7 @@ const (
 // automatically.
 type Config struct {
 	Library  string `yaml:"library"`   // libonnxruntime; empty: found
-	Threads  int    `yaml:"threads"`   // threads of ort; 0: all cores
+	Threads  int    `yaml:"threads"`   // threads of ort; 0: OMP_NUM_THREADS, or else all cores
 	Plugin   string `yaml:"plugin"`    // PJRT plug-in for CUDA; empty: found
 	Python   string `yaml:"python"`    // interpreter that has jax[cuda]; empty: python3
 	CacheDir string `yaml:"cache_dir"` // folder of XLA's tuning between runs; empty: not kept

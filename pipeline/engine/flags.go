@@ -8,5 +8,5 @@ func (c *Config) AddFlags(f *flag.FlagSet) {
 	f.StringVar(&c.Plugin, "plugin", "", "PJRT plug-in for CUDA (default: found)")
 	f.StringVar(&c.Python, "python", "", "Python that has jax[cuda] (default: python3)")
 	f.StringVar(&c.CacheDir, "cache", "", "folder where XLA keeps its tuning")
-	f.IntVar(&c.Threads, "threads", 0, "threads of ort (default: all cores)")
+	f.IntVar(&c.Threads, "threads", 0, "threads of ort (default: OMP_NUM_THREADS, or else all cores)")
 }

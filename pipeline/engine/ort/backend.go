@@ -3,7 +3,6 @@ package ort
 import (
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +19,7 @@ import (
 type Config struct {
 	Library       string // path of libonnxruntime; empty: see LibraryPath
 	Provider      string // "cpu" (also when empty), "cuda", "tensorrt" or another that the library has
-	Threads       int    // threads that share one operator; 0: all cores
+	Threads       int    // threads that share one operator; 0: OMP_NUM_THREADS, or else all cores
 	ProfilePrefix string // path prefix of ONNX Runtime's own profile of each graph; empty: not written
 	// KeepSessions keeps compiled graphs for the other backends of this process with
 	// the same settings, also after Finalize, for one that makes the same networks
@@ -54,7 +53,7 @@ func New(cfg Config) (*Backend, error) {
 		return nil, fmt.Errorf("threads is %d, must not be negative", cfg.Threads)
 	}
 	if cfg.Threads == 0 {
-		cfg.Threads = runtime.GOMAXPROCS(0)
+		cfg.Threads = usualThreads()
 	}
 	library, err := findLibrary(cfg.Library)
 	if err != nil {
