@@ -73,7 +73,7 @@ func newTrainee(t *testing.T) trainee {
 func (tr trainee) command(ctx context.Context, store string, more ...string) *exec.Cmd {
 	args := append([]string{
 		"train", "--data", tr.archive, "--store", store, "--dataset", "sim", "--engine", "ort", "--size", "tiny", "--side", "16",
-		"--preset", "paper", "--steps", "16", "--batch", "4", "--prior-steps", "8", "--members-steps", "0", "--strategy", "empirical", "--json-lines",
+		"--preset", "paper", "--steps", "16", "--batch", "4", "--prior-steps", "8", "--members-steps", "0", "--reliability-steps", "2", "--strategy", "empirical", "--json-lines",
 	}, more...)
 	return exec.CommandContext(ctx, tr.program, append(args, tr.extra...)...)
 }
@@ -200,7 +200,7 @@ func TestStoppedTrainingSaysHowToGoOn(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
 		t.Fatalf("it ended with %v, want exit status %d", err, exitFailed)
 	}
-	if took := time.Since(stopped); took > 10*time.Second {
+	if took := time.Since(stopped); took > time.Minute {
 		t.Errorf("it took %v to stop", took)
 	}
 	if !strings.Contains(stderr.String(), "the same command goes on from the checkpoints in") {

@@ -15,6 +15,7 @@ import (
 // meanwhile nothing else serves.
 func TestAVersionThatWonWaitsForAPersonOrForItsShadowDays(t *testing.T) {
 	tr := newTrainee(t)
+	tr.extra = []string{"--reliability-steps", "0"} // the gate does not look at it
 	dir := filepath.Join(t.TempDir(), "store")
 	store := modelstore.New(dir, time.Now)
 	run := func(c *exec.Cmd) retrain.Event {
