@@ -106,26 +106,49 @@ func (s *solver) anomaly(f neighbour) float64 {
 // factorise stores the Cholesky factor of the covariances of the first n
 // neighbours.
 func (s *solver) factorise(n int) {
-	m := s.factor
+	m, signal := s.factor, 1-s.oi.Nugget
 	for i := range n {
 		row := m[i*n : i*n+n]
 		decays(row[:i], s.places[:i], s.places[i])
 		lags := s.lags[int(s.found[i].frame)*len(s.frames):]
-		for j := range i {
-			row[j] = (1-s.oi.Nugget)*row[j]*lags[s.found[j].frame] + levelVariance
+		for j, f := range s.found[:i] {
+			row[j] = signal*row[j]*lags[f.frame] + levelVariance
 		}
 		row[i] = 1 + levelVariance + jitter + s.excess(s.frames[s.found[i].frame].errors, int(s.found[i].cell))
 	}
-	for i := range n {
-		ri := m[i*n : i*n+n]
-		for j := range i {
-			rj := m[j*n : j*n+n]
-			ri[j] = (ri[j] - dot(ri[:j], rj[:j])) * rj[j]
+	cholesky(m, n)
+}
+
+// cholesky replaces the lower triangle of a matrix, row by row, by its factor. Every
+// later step divides by a pivot, so its inverse is stored. Two rows at a time keep
+// the adder busy where one would wait for its sums.
+func cholesky(m []float64, n int) {
+	for i := 0; i < n; i += 2 {
+		one := m[i*n : i*n+n]
+		if i+1 == n {
+			for j := range i {
+				row := m[j*n : j*n+n]
+				one[j] = (one[j] - dot(one[:j], row[:j])) * row[j]
+			}
+			one[i] = inversePivot(one, i)
+			return
 		}
-		// Every later step divides by the pivot, so its inverse is stored. Lengths
-		// far beyond the neighbourhood can round a pivot below zero.
-		ri[i] = 1 / math.Sqrt(max(ri[i]-dot(ri[:i], ri[:i]), jitter))
+		two := m[(i+1)*n : (i+1)*n+n]
+		for j := range i {
+			row := m[j*n : j*n+n]
+			a, b := dots(row[:j], one, two)
+			one[j], two[j] = (one[j]-a)*row[j], (two[j]-b)*row[j]
+		}
+		one[i] = inversePivot(one, i)
+		two[i] = (two[i] - dot(two[:i], one[:i])) * one[i]
+		two[i+1] = inversePivot(two, i+1)
 	}
+}
+
+// inversePivot returns one over the pivot of row i. Lengths far beyond the
+// neighbourhood can round a pivot below zero.
+func inversePivot(row []float64, i int) float64 {
+	return 1 / math.Sqrt(max(row[i]-dot(row[:i], row[:i]), jitter))
 }
 
 // krige returns the normalised anomaly of cell c and its error variance.
@@ -178,4 +201,27 @@ func dot(a, b []float64) float64 {
 		s0 += v * b[i]
 	}
 	return (s0 + s1) + (s2 + s3)
+}
+
+// dots returns dot(c, a) and dot(c, b) of the first numbers of a and b, to the last
+// bit: it adds in the same order.
+func dots(c, a, b []float64) (float64, float64) {
+	a, b = a[:len(c)], b[:len(c)]
+	var s0, s1, s2, s3, t0, t1, t2, t3 float64
+	for len(c) >= 4 && len(a) >= 4 && len(b) >= 4 {
+		s0 += c[0] * a[0]
+		s1 += c[1] * a[1]
+		s2 += c[2] * a[2]
+		s3 += c[3] * a[3]
+		t0 += c[0] * b[0]
+		t1 += c[1] * b[1]
+		t2 += c[2] * b[2]
+		t3 += c[3] * b[3]
+		a, b, c = a[4:], b[4:], c[4:]
+	}
+	for i, v := range c {
+		s0 += v * a[i]
+		t0 += v * b[i]
+	}
+	return (s0 + s1) + (s2 + s3), (t0 + t1) + (t2 + t3)
 }
