@@ -54,12 +54,15 @@ deb image wheel: export BUILDFLAGS := -trimpath
 # handed on: the make below finds the library's name in its environment, as if a
 # person had given it.
 test: export LACUNA_TEST_DECODER := $(CURDIR)/$(DECODER)
+# The processors are shared by several tests at a time. A second thread of ONNX Runtime
+# waits in a loop for the first, in the time of the others.
+test: export OMP_NUM_THREADS := 1
 test: decoder ## every test, vet, formatting and lint
 	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) python onnxruntime parts vulnfiles & \
 	  status=0; $(MAKE) --no-print-directory lint || status=$$?; wait $$! || exit; exit $$status
 	@go test $(TESTFLAGS) $(LONGEST) ./...
-	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short ./pipeline/classical ./pipeline/noise
-	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) $(UNRACEDBELOW) -short $$($(CONCURRENT) | grep -vE '^lacuna/pipeline/(classical|noise)$$')
+	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short -run '$(SHARED)' ./pipeline/classical
+	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) $(UNRACEDBELOW) -short $$($(CONCURRENT) | grep -vE '^lacuna/pipeline/classical$$')
 	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) pytest & \
 	  status=0; $(MAKE) --no-print-directory tryfuzz FUZZTIME=10000x || status=$$?; wait $$! || exit; exit $$status
 
@@ -82,10 +85,12 @@ CONCURRENT = go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/cmd/lacuna
 # times as long, and its own accesses are not ours to judge. Locks, and what we
 # hand it and take from it, are watched as ever.
 UNRACED := -gcflags='modernc.org/...=-race=false'
-# The arithmetic of optimal interpolation is watched in its own tests; below those
-# of others it would take ten times as long and find nothing new. No package that
+# The arithmetic of optimal interpolation is watched in those of its own tests in which
+# several goroutines share it; elsewhere it would take ten times as long and find
+# nothing new. No package that
 # uses sync.Map or another generic type of sync may be here: the linker would take
 # its copy of that type, and the detector would see races where there are none.
+SHARED := Workers|Cancelled|FillAll
 UNRACEDBELOW := -gcflags='lacuna/pipeline/classical=-race=false' -gcflags='lacuna/pipeline/noise=-race=false'
 
 pytest: build python onnxruntime ## the tests of the Python package

@@ -173,7 +173,7 @@ func buildWhole(t *testing.T) string {
 	}
 	for _, args := range [][]string{
 		{"build", "-o", decoder, "../pipeline/ingest/cmd/decoder"},
-		{"build", "-tags", "decoder", "-overlay", overlay, "-o", program, "../daemon/cmd/lacuna"},
+		{"build", "-ldflags", "-s -w", "-tags", "decoder", "-overlay", overlay, "-o", program, "../daemon/cmd/lacuna"},
 	} {
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 			t.Fatalf("go %q: %v\n%s", args, err, out)

@@ -254,7 +254,7 @@ func TestTheProgramTakesTheConfigurations(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "lacuna")
-	if out, err := exec.Command("go", "build", "-o", program, "lacuna/daemon/cmd/lacuna").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "lacuna/daemon/cmd/lacuna").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for name, text := range map[string]string{"compose": read(t, "lacuna.yaml"), "kubernetes": readManifests(t).ConfigMap.Data["lacuna.yaml"]} {

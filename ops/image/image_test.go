@@ -82,7 +82,7 @@ func writeProgram(t *testing.T) string {
 	}
 	dir := t.TempDir()
 	program, file := filepath.Join(dir, "lacuna"), filepath.Join(dir, "lacuna.oci.tar")
-	if out, err := exec.Command("go", "build", "-o", program, "lacuna/daemon/cmd/lacuna").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "lacuna/daemon/cmd/lacuna").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	sources, err := supply.FindSources(t.Context())

@@ -29,7 +29,7 @@ func linked(t *testing.T, tag string) string {
 		t.Skip("links the program; leave -short out to run it")
 	}
 	program := filepath.Join(t.TempDir(), "lacuna")
-	output(t, "go", "build", "-ldflags", "-X lacuna/daemon/version.buildTag="+tag+" -X lacuna/daemon/version.buildCommit=abc1234", "-o", program, "lacuna/daemon/cmd/lacuna")
+	output(t, "go", "build", "-ldflags", "-s -w -X lacuna/daemon/version.buildTag="+tag+" -X lacuna/daemon/version.buildCommit=abc1234", "-o", program, "lacuna/daemon/cmd/lacuna")
 	return program
 }
 
