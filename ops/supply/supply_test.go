@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 var programFile string
 
 var build = sync.OnceValue(func() error {
-	out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", programFile, "lacuna/daemon/cmd/lacuna").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags", "-w", "-o", programFile, "lacuna/daemon/cmd/lacuna").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
