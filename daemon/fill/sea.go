@@ -170,7 +170,7 @@ func (r *Record) given(ctx context.Context, choice string, reader SeaReader, g i
 		fallthrough
 	case SeaBuiltin:
 		sea = Sea{Kind: "builtin", Origin: "built in: " + seamask.Provenance}
-		sea.Mask, err = seamask.Builtin(grid)
+		sea.Mask, err = builtinSeas.of(grid)
 		return sea, err
 	}
 	sea = Sea{Kind: "file", Origin: "of the file " + filepath.Base(choice)}
