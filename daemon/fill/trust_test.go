@@ -24,7 +24,7 @@ func starterJob(t *testing.T, n int) Job {
 		t.Fatal(err)
 	}
 	t.Cleanup(model.Close)
-	days, _, sea := simulatedDays(t, 8, n)
+	days, _, sea := simulatedOn(t, 32, 48, 8, n) // its days are filled again and again
 	job := Job{Dataset: "new", Granule: days[len(days)-1], History: days[:len(days)-1], Sea: sea, Fill: infer.DefaultConfig(), Model: model}
 	job.Fill.Method, job.Fill.FutureDays, job.Fill.Step = infer.MethodModel, infer.JudgedFutureDays, 24*time.Hour
 	learned, err := LearnLocalScaling(job.Known(), sea, job.Granule.Transform)
