@@ -33,7 +33,7 @@ const (
 	brokerEnv    = "LACUNA_TEST_BROKER"
 	finishEnv    = "LACUNA_TEST_FINISH" // deliver the queue and exit
 
-	publisherKills     = 60
+	publisherKills     = 30
 	publisherKillsLong = 200 // in the long suite
 )
 

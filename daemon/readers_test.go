@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,23 +27,60 @@ type readers struct {
 	Filled    float64  `json:"filled"`
 }
 
-func (b *bench) read(t *testing.T, variable string) (r readers) {
+// hasReaders tells whether a Python has the packages of readers.py. It is asked once: to
+// import them takes as long as to read.
+func hasReaders(python string) bool {
+	readersOf.Do(func() {
+		readersOf.there = exec.Command(python, "-c", "import xarray, dask, zarr, pystac, jsonschema").Run() == nil
+	})
+	return readersOf.there
+}
+
+var readersOf struct {
+	sync.Once
+	there bool
+}
+
+func (b *bench) read(t *testing.T, variable string) readers {
+	t.Helper()
+	return readSites(t, reading{b, variable})[0]
+}
+
+// reading is a bench whose products are to be read, by a variable.
+type reading struct {
+	*bench
+	variable string
+}
+
+// readSites has the products of benches read in one process: most of its time goes into
+// imports.
+func readSites(t *testing.T, sites ...reading) (found []readers) {
 	t.Helper()
 	python := compliance.Python(t)
-	if exec.Command(python, "-c", "import xarray, dask, zarr, pystac, jsonschema").Run() != nil {
+	if !hasReaders(python) {
 		t.Skipf("%s has no xarray, zarr and pystac: pip install -r ops/setup/requirements-test.txt into it to run this test", python)
 	}
 	var stderr bytes.Buffer
-	cmd := exec.Command(python, filepath.Join("testdata", "readers.py"), b.cfg.ProductsDir, b.cfg.Publish.Zarr.Dir, "sea", variable)
+	cmd := exec.Command(python, filepath.Join("testdata", "readers.py"))
+	for _, s := range sites {
+		cmd.Args = append(cmd.Args, s.cfg.ProductsDir, s.cfg.Publish.Zarr.Dir, "sea", s.variable)
+	}
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("readers: %v\n%s", err, &stderr)
 	}
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	for lines := json.NewDecoder(bytes.NewReader(out)); lines.More(); {
+		var r readers
+		if err := lines.Decode(&r); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		found = append(found, r)
 	}
-	return r
+	if len(found) != len(sites) {
+		t.Fatalf("%d of %d sites were read: %s", len(found), len(sites), out)
+	}
+	return found
 }
 
 // A service with a folder of files and a store; a day that is missing at first, and

@@ -15,6 +15,7 @@ import (
 	"lacuna/daemon/fill/filltest"
 	"lacuna/modelstore"
 	"lacuna/pipeline/engine/ort"
+	"lacuna/pipeline/infer"
 )
 
 // countingTrainer is a trainer that writes its process number to a file and counts
@@ -157,6 +158,7 @@ func TestADatasetIsFilledByItsChampionOrElseByInterpolation(t *testing.T) {
 	b := newBench(t)
 	b.cfg.Train.Store, b.cfg.Train.Engine = filepath.Join(t.TempDir(), "store"), "ort"
 	b.cfg.Datasets[0].Name, b.cfg.Datasets[0].Fill.Method = "chl", "model"
+	b.cfg.Datasets[0].Fill.Network.Tier = infer.Fast // the test is about who fills, not how well
 	w := world(t, 24, 32)
 	days := firstVersions(w, 3)
 	store := modelstore.New(b.cfg.Train.Store, time.Now)

@@ -87,6 +87,8 @@ func TestSeriesOfEveryRhythmAreFilledByTheirOwnStep(t *testing.T) {
 func TestConstantsAreTunedOnceAndKept(t *testing.T) {
 	skipInShort(t)
 	r := newRolling(t, 21)
+	r.world = world(t, 16, 24) // smaller: every trial of a tuning fills its days
+	r.days = firstVersions(r.world, 21)
 	set := &r.cfg.Datasets[0]
 	set.Fill.Method, set.Fill.PastDays, set.Fill.FutureDays, set.DailySkill = "oi", 10, 0, true
 	settings := r.cfg.Operate()
