@@ -51,6 +51,13 @@ func Run(t *testing.T, c *cobra.Command, args ...string) (stdout, stderr string,
 func Simulate(t *testing.T, cfg simulate.Config) (archive, truth string) {
 	t.Helper()
 	archive, truth = t.TempDir(), t.TempDir()
+	SimulateInto(t, cfg, archive, truth)
+	return archive, truth
+}
+
+// SimulateInto is Simulate into folders that may outlast a test.
+func SimulateInto(t *testing.T, cfg simulate.Config, archive, truth string) {
+	t.Helper()
 	world, err := simulate.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +72,6 @@ func Simulate(t *testing.T, cfg simulate.Config) (archive, truth string) {
 			t.Fatal(err)
 		}
 	}
-	return archive, truth
 }
 
 // ModelFolder returns a folder with the files of a model of random weights.

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"lacuna/daemon/cli/clitest"
 	"lacuna/daemon/feed"
 	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/simulate"
@@ -17,7 +16,7 @@ import (
 // that build on optimal interpolation.
 func TestEvaluateSaysWhatACovariateBrings(t *testing.T) {
 	cfg := simulate.Config{Product: "blk-chl", Height: 24, Width: 36, Days: 150, Seed: 5}
-	archive, _ := clitest.Simulate(t, cfg)
+	archive, _ := simulated(t, cfg)
 	world, err := simulate.New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func runEvaluate(t *testing.T, args ...string) (stdout string, err error) {
 }
 
 func TestEvaluateWritesTablesAndPicturesOfGranules(t *testing.T) {
-	archive, truth := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 110, Seed: 3})
+	archive, truth := simulated(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 110, Seed: 3})
 	out := filepath.Join(t.TempDir(), "report")
 	args := []string{"--data", archive, "--truth", truth, "--var", "CHL", "--methods", "oi,persistence,climatology", "--overlays", "12", "-o", out}
 	stdout, err := runEvaluate(t, args...)
@@ -54,7 +54,7 @@ func TestEvaluateJudgesTheStarterOnAUsersOwnDays(t *testing.T) {
 	if _, err := ort.LibraryPath(""); err != nil {
 		t.Skip(err)
 	}
-	archive, _ := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 110, Seed: 3})
+	archive, _ := simulated(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 110, Seed: 3})
 	out, store := filepath.Join(t.TempDir(), "report"), t.TempDir()
 	chl := importStarter(t, store, "chl.tar")
 	stdout, err := runEvaluate(t, "--data", archive, "--methods", "oi,starter,persistence,model:"+chl, "--store", store, "--overlays", "12", "--engine", "ort", "-o", out)
@@ -77,7 +77,7 @@ func TestEvaluateJudgesTheStarterOnAUsersOwnDays(t *testing.T) {
 }
 
 func TestEvaluateSaysWhyAModelCannotBeJudged(t *testing.T) {
-	archive, _ := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 30, Seed: 3})
+	archive, _ := simulated(t, simulate.Config{Product: "blk-chl", Height: 32, Width: 48, Days: 30, Seed: 3})
 	for _, tt := range []struct {
 		args []string
 		want string

@@ -17,7 +17,7 @@ import (
 )
 
 func TestScenesScoresAndDrawsWholeDays(t *testing.T) {
-	archive, _ := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Days: 70, Height: 56, Width: 80, Seed: 2})
+	archive, _ := simulated(t, simulate.Config{Product: "blk-chl", Days: 70, Height: 56, Width: 80, Seed: 2})
 	args := []string{"--data", archive, "--var", "CHL", "--model", "oi"}
 	stdout, _, err := clitest.Run(t, scenesCommand(), append(args, "--scenes", "3", "--json")...)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestScenesJudgesTheStarterBesideInterpolation(t *testing.T) {
 	if _, err := ort.LibraryPath(""); err != nil {
 		t.Skip(err)
 	}
-	archive, _ := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Days: 70, Height: 56, Width: 80, Seed: 2})
+	archive, _ := simulated(t, simulate.Config{Product: "blk-chl", Days: 70, Height: 56, Width: 80, Seed: 2})
 	judge := func(args ...string) scenes.Report {
 		t.Helper()
 		stdout, _, err := clitest.Run(t, scenesCommand(), append([]string{"--data", archive, "--scenes", "2", "--json"}, args...)...)
@@ -75,7 +75,7 @@ func TestScenesCalibratesAModelOnce(t *testing.T) {
 	if _, err := ort.LibraryPath(""); err != nil {
 		t.Skip(err)
 	}
-	archive, _ := clitest.Simulate(t, simulate.Config{Product: "blk-chl", Days: 60, Height: 48, Width: 64, Seed: 2})
+	archive, _ := simulated(t, simulate.Config{Product: "blk-chl", Days: 60, Height: 48, Width: 64, Seed: 2})
 	model := clitest.ModelFolder(t)
 	args := []string{
 		"--data", archive, "--var", "CHL", "--model", filepath.Join(model, "imputer.onnx"), "--engine", "ort", "--tier", "fast",
