@@ -58,7 +58,7 @@ func quickSettings() Settings {
 	s := shortSettings()
 	s.Strategy, s.Judging.Mode = "empirical", impute.Single
 	s.Imputer.Steps, s.Patience = 160, 0
-	s.Members.Steps, s.Reliability.Steps, s.Judging.Overlays = 0, 0, 20
+	s.Members.Steps, s.Reliability.Steps, s.Judging.Overlays = 0, 0, 12
 	return s
 }
 
@@ -99,7 +99,9 @@ func brings(t *testing.T, s samples.Series, settings Settings, files Parts) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlays, err := held.Overlays(samples.DefaultOverlays(settings.Imputer.Side))
+	cfg := samples.DefaultOverlays(settings.Imputer.Side)
+	cfg.Count = 100
+	overlays, err := held.Overlays(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,9 @@ import (
 // covariates that pay for it, chosen without any day that judges.
 func TestTheGateJudgesInterpolationWithItsCovariates(t *testing.T) {
 	s := besideSea(t)
-	r, err := begin(Request{Series: []samples.Series{s}, Settings: quickSettings(), Backend: enginetest.Open(t)}, Hooks{})
+	settings := quickSettings()
+	settings.Judging.Overlays = 20
+	r, err := begin(Request{Series: []samples.Series{s}, Settings: settings, Backend: enginetest.Open(t)}, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}

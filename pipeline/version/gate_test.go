@@ -23,22 +23,23 @@ import (
 // anExam returns an exam on held-out days of the simulated sea.
 func anExam(t *testing.T) (*evaluate.Exam, samples.HeldOut) {
 	t.Helper()
-	return anExamOf(t, series(t))
+	return anExamOf(t, series(t), 40) // fewer are of too few days for a verdict
 }
 
-func anExamOf(t *testing.T, s samples.Series) (*evaluate.Exam, samples.HeldOut) {
+// anExamOf takes so many overlays of some 200: each is interpolated once a ruling.
+func anExamOf(t *testing.T, s samples.Series, overlays int) (*evaluate.Exam, samples.HeldOut) {
 	t.Helper()
 	_, held, err := s.Split(shortSettings().Split)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := samples.DefaultOverlays(16)
-	cfg.Count = 40 // of some 200: each is interpolated once a ruling
-	overlays, err := held.Overlays(cfg)
+	cfg.Count = overlays
+	cases, err := held.Overlays(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exam, err := evaluate.NewExam(held, impute.Surroundings{Days: held}, overlays, impute.Past)
+	exam, err := evaluate.NewExam(held, impute.Surroundings{Days: held}, cases, impute.Past)
 	if err != nil {
 		t.Fatal(err)
 	}

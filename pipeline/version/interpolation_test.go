@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"lacuna/pipeline/engine/enginetest"
@@ -20,10 +21,13 @@ import (
 	"lacuna/pipeline/skill"
 )
 
-// begun returns a run on a series that has trained nothing yet.
-func begun(t *testing.T, s samples.Series) *run {
+// begun returns a run on a series that has trained nothing yet, with so many overlays
+// that choose.
+func begun(t *testing.T, s samples.Series, choosing int) *run {
 	t.Helper()
-	r, err := begin(Request{Series: []samples.Series{s}, Settings: shortSettings(), Backend: enginetest.Open(t)}, Hooks{})
+	settings := shortSettings()
+	settings.Judging.Overlays, settings.Judging.Choosing = 60, choosing // nothing is judged on the former
+	r, err := begin(Request{Series: []samples.Series{s}, Settings: settings, Backend: enginetest.Open(t)}, Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +62,7 @@ func TestAFineTuneKeepsTheConstantsOfItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fresh := begun(t, series(t))
+	fresh := begun(t, series(t), 24)
 	tuned, err := fresh.tunedConstants(t.Context(), fresh.train)
 	if err != nil {
 		t.Fatal(err)
@@ -71,13 +75,13 @@ func TestAFineTuneKeepsTheConstantsOfItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := begun(t, series(t))
+	r := begun(t, series(t), 24)
 	r.req.Parent = Parts{PartScaling: data}
 	n, err := r.interpolation(t.Context())
 	if err != nil || !n.Tuned || n.Constants[0] != tuned[0] {
 		t.Errorf("the constants are %+v (tuned: %v), %v, want those of the parent, %+v", n.Constants, n.Tuned, err, tuned[0])
 	}
-	other := begun(t, series(t))
+	other := begun(t, series(t), 24)
 	parent.Lat[0]++
 	if data, err = json.Marshal(parent); err != nil {
 		t.Fatal(err)
@@ -93,7 +97,7 @@ func TestAFineTuneKeepsTheConstantsOfItsParent(t *testing.T) {
 // change it.
 func TestInterpolationIsSetByDaysThatDoNotJudge(t *testing.T) {
 	s := series(t)
-	r := begun(t, s)
+	r := begun(t, s, 12)
 	want, err := r.interpolation(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -112,14 +116,14 @@ func TestInterpolationIsSetByDaysThatDoNotJudge(t *testing.T) {
 	if want.Tuning == nil {
 		t.Error("nothing was tuned")
 	}
-	got, err := begun(t, revalued(s, r.judging)).interpolation(t.Context())
+	got, err := begun(t, revalued(s, r.judging), 12).interpolation(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, b := asJSON(t, want), asJSON(t, got); a != b {
 		t.Errorf("other values on the days that judge change it from\n%s to\n%s", a, b)
 	}
-	other, err := begun(t, revalued(s, r.choosing)).interpolation(t.Context())
+	other, err := begun(t, revalued(s, r.choosing), 12).interpolation(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,18 +161,34 @@ func waves(t *testing.T) samples.Series {
 	return out
 }
 
+// wavesTuned is the interpolation of the waves, found once for all tests.
+var wavesTuned struct {
+	sync.Once
+	n   Interpolation
+	err error
+}
+
+// begunOnWaves returns a run on the waves and the interpolation that it finds there. It
+// takes sixty overlays to find it beyond chance.
+func begunOnWaves(t *testing.T) (*run, Interpolation) {
+	t.Helper()
+	r := begun(t, waves(t), 60)
+	wavesTuned.Do(func() { wavesTuned.n, wavesTuned.err = r.interpolation(t.Context()) })
+	if wavesTuned.err != nil {
+		t.Fatal(wavesTuned.err)
+	}
+	r.analysis = &wavesTuned.n
+	return r, wavesTuned.n
+}
+
 // Tuned constants serve where they win on the days that choose, and win on those
 // that judge.
 func TestInterpolationIsTunedWhereThatPays(t *testing.T) {
-	r := begun(t, waves(t))
-	tuned, err := r.interpolation(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r, tuned := begunOnWaves(t)
 	if !tuned.Tuned || tuned.Tuning.Interval.High >= 0 || slices.Equal(tuned.Constants, defaultConstants(r.train)) {
 		t.Fatalf("not tuned: %v, %+v", tuned, tuned.Constants)
 	}
-	exam, _ := anExamOf(t, waves(t))
+	exam, _ := anExamOf(t, waves(t), 20)
 	challenger := answering(exam, fading(0.01))
 	with, err := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12, Interpolation: &tuned}.Decide(t.Context(), exam, challenger, nil, nil)
 	if err != nil {
@@ -186,7 +206,7 @@ func TestInterpolationIsTunedWhereThatPays(t *testing.T) {
 // A challenger is compared with the CRPS of an interpolation whose sigma is as
 // well calibrated as its own.
 func TestInterpolationIsCalibratedForTheGate(t *testing.T) {
-	exam, held := anExam(t)
+	exam, held := anExamOf(t, series(t), 20)
 	challenger := answering(exam, fading(0.4))
 	decide := func(factor float32) Ruling {
 		n := Interpolation{Constants: defaultConstants(held), Calibration: impute.Calibration{Factors: [][]float32{{factor}}, Cases: 1}}
@@ -230,15 +250,18 @@ func TestInterpolationIsCalibratedForTheGate(t *testing.T) {
 // The constants that win on the days that choose are those of the analyses that a
 // network learns from and is judged with, and the version keeps them for serving.
 func TestNetworksDepartFromTheTunedAnalysis(t *testing.T) {
-	r := begun(t, waves(t))
+	r, tuned := begunOnWaves(t)
 	r.s.Imputer.Design.Extras.Analysis = true
 	if err := r.makeSurroundings(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if !tuned.Tuned {
+		t.Fatal("nothing was tuned: the test shows nothing")
+	}
 	for name, a := range map[string]impute.Analyser{"learn": r.material.Analyser, "choose": r.aroundChoose.Analyser, "judge": r.aroundJudge.Analyser} {
 		for _, oi := range a.(placeOI).settings {
-			if got := constantsOf(oi); got != r.analysis.Constants[0] {
-				t.Errorf("days that %s are analysed with %+v, want %+v", name, got, r.analysis.Constants[0])
+			if got := constantsOf(oi); got != tuned.Constants[0] {
+				t.Errorf("days that %s are analysed with %+v, want %+v", name, got, tuned.Constants[0])
 			}
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheSceneShowsTheWindowThatHidesMostAsItWasFilled(t *testing.T) {
-	exam, _ := anExam(t)
+	exam, _ := anExamOf(t, series(t), 20)
 	gate := Gate{Rule: skill.DefaultRule(), Low: -12, High: 12}
 	champion := answering(exam, fading(0.75))
 	ruling, err := gate.Decide(t.Context(), exam, answering(exam, fading(0.4)), &champion, nil)

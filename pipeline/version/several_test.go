@@ -50,8 +50,8 @@ func together() Settings {
 	s.Strategy = "empirical"
 	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = true, true
 	s.Members = membersOf(s.Imputer, 6)
-	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Observed = 20, 20, 1
-	s.Imputer.Steps = 20
+	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring, s.Judging.Observed = 12, 12, 6, 1
+	s.Imputer.Steps, s.Reliability.Steps = 12, 4
 	return s
 }
 

@@ -53,7 +53,9 @@ func scoreOn(t *testing.T, version Parts, sea samples.Series, s Settings, b back
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlays, err := held.Overlays(samples.DefaultOverlays(s.Imputer.Side))
+	cfg := samples.DefaultOverlays(s.Imputer.Side)
+	cfg.Count = 60
+	overlays, err := held.Overlays(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func TestFineTuningRecoversFromAShift(t *testing.T) {
 	}
 	backend, s := enginetest.Open(t), shortSettings()
 	s.Strategy, s.Members.Steps, s.Reliability.Steps = "empirical", 0, 0
-	s.Imputer.Steps = 240
+	s.Imputer.Steps = 120
 	same := seaShift{sensor: func(v float64) float64 { return v }}
 	// A new sensor reads twenty times as much with twice the contrast, and one of
 	// two satellites is lost.

@@ -19,6 +19,7 @@ func taughtSettings() Settings {
 	s.Strategy, s.Teachers = "empirical", 2
 	s.Imputer.Steps, s.ScoreEvery = 20, 10
 	s.Members.Steps, s.Reliability.Steps = 0, 0
+	s.Judging.Overlays, s.Judging.Choosing = 8, 8
 	return s
 }
 

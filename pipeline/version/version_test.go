@@ -57,6 +57,7 @@ func shortSettings() Settings {
 	s.Prior.Side, s.Prior.Stride, s.Prior.Batch = 16, 16, 4
 	s.Prior.Step.Steps, s.Prior.Step.WarmupSteps, s.Prior.EvaluateEvery, s.Prior.CheckpointEvery = 12, 2, 6, 3
 	s.Prior.EvaluateMasks, s.Prior.Sampling.Batch, s.Prior.Sampling.Steps = 8, 8, 4
+	s.Prior.CalibrateMasks = 4 * prior.ReferenceMasks
 	s.Guidance.SampleConfig = s.Prior.Sampling
 	s.Target = masks.Target{ContextShare: 0.5, Tolerance: 0.2, MaxRoughness: 10}
 	s.Pool = partition.PoolConfig{Size: 32, Uses: 16, Batch: 8}
@@ -65,9 +66,10 @@ func shortSettings() Settings {
 	s.Imputer.LearningRate = 3e-3
 	s.ScoreEvery, s.Patience, s.CheckpointEvery = 20, 3, 10
 	s.Members = membersOf(s.Imputer, 10)
-	s.Reliability = reliabilityOf(s.Imputer, 120)
+	s.Reliability = reliabilityOf(s.Imputer, 40)
 	s.Reliability.Batch = 16
-	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring = 60, 60, 16
+	// Of hundreds: each is interpolated once where it judges, and often where it tunes.
+	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Scoring = 24, 24, 8
 	s.Judging.Observed = 0 // a draw of a prior takes a tenth of a second, and there are hundreds
 	s.Judging.MemberCases, s.Judging.Members, s.Judging.ODE.Steps, s.Judging.ODE.Jumps = 3, 4, 4, 1
 	return s
@@ -150,7 +152,8 @@ func TestFirstModelIsMadeAndJudged(t *testing.T) {
 func TestThePaperPresetKeepsItsStrength(t *testing.T) {
 	s := shortSettings().WithPaper()
 	s.Guidance.Batch = 8
-	s.Imputer.Steps, s.Reliability.Steps = 6, 0
+	s.Imputer.Steps, s.Reliability.Steps, s.Prior.CalibrateMasks = 6, 0, 0
+	s.Judging.Overlays, s.Judging.Choosing = 8, 8
 	asked := s.Guidance
 	out, err := Make(t.Context(), Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t)}, Hooks{Progress: func(p Progress) {
 		if p.Phase == PhaseStrength && p.Steps > 0 {
@@ -194,7 +197,7 @@ func TestAClassifierThatLearnedNothingIsLeftOut(t *testing.T) {
 // small and quick is nothing that a larger network could be blamed for.
 func TestAStarterIsToBeBeatenWhateverItsSpeed(t *testing.T) {
 	s := shortSettings()
-	s.Strategy, s.Members.Steps, s.Reliability.Steps, s.Imputer.Steps = "empirical", 0, 0, 10
+	s.Strategy, s.Members.Steps, s.Reliability.Steps, s.Imputer.Steps = "empirical", 0, 0, 6
 	req := Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Starter: firstModel(t).Parts}
 	out, err := Make(t.Context(), req, Hooks{})
 	if err != nil {
@@ -253,7 +256,7 @@ func TestAPriorIsRefittedFromThatOfTheParent(t *testing.T) {
 	refit := func(from Parts, rate float64) Parts {
 		t.Helper()
 		s := shortSettings()
-		s.RefitPrior, s.Prior.Step.LearningRate = true, rate
+		s.RefitPrior, s.Prior.Step.LearningRate, s.Prior.CalibrateMasks = true, rate, 0
 		r, err := begin(Request{Series: []samples.Series{series(t)}, Settings: s, Backend: enginetest.Open(t), Parent: from}, Hooks{})
 		if err != nil {
 			t.Fatal(err)
@@ -350,80 +353,4 @@ func TestAJobThatAnOlderProgramLeftHalfDoneGoesOn(t *testing.T) {
 	if _, err := os.Stat(checkpoint); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the checkpoint of a prior that is done: %v", err)
 	}
-}
-
-// With other values, under other gaps, on the days that judge every file of a
-// version stays the same to the last bit: weights, early stop, calibration,
-// scaling and prior. Only the verdict changes.
-func TestDaysThatJudgeChangeNothingButTheVerdict(t *testing.T) {
-	s := shortSettings()
-	s.Imputer.Design.Extras.Analysis, s.Imputer.Design.Departure = true, true
-	s.Prior.Step.Steps, s.Prior.EvaluateEvery, s.Imputer.Steps, s.ScoreEvery, s.Members.Steps, s.Reliability.Steps = 4, 2, 8, 2, 3, 20
-	s.Judging.Overlays, s.Judging.Choosing, s.Judging.Mode = 20, 20, impute.Delayed // the days that judge lie ahead of those that choose
-	files := madeWith(t, s, series(t), poison(t, series(t), s.Split, samples.Judge))
-	for _, name := range []Part{PartPrior, PartImputer, PartMembers, PartReliability, PartCalibration, PartScaling} {
-		if !bytes.Equal(files[0][name], files[1][name]) {
-			t.Errorf("%s depends on days that judge", name)
-		}
-	}
-	if bytes.Equal(files[0][PartEvaluation], files[1][PartEvaluation]) {
-		t.Error("the poison did not even reach the evaluation: this test shows nothing")
-	}
-}
-
-func TestDaysThatChooseNeverReachWeights(t *testing.T) {
-	s := shortSettings()
-	s.Strategy, s.Patience, s.Prior.EvaluateEvery, s.ScoreEvery = "unconditional", 0, 0, 100 // no early stop
-	s.Prior.Step.Steps, s.Imputer.Steps, s.Members.Steps, s.Reliability.Steps = 4, 6, 3, 0
-	s.Judging.Overlays, s.Judging.Choosing = 20, 20
-	files := madeWith(t, s, series(t), poison(t, series(t), s.Split, samples.Choose))
-	for _, name := range []Part{PartPrior, PartImputer, PartMembers, PartScaling} {
-		if !bytes.Equal(files[0][name], files[1][name]) {
-			t.Errorf("%s depends on days that choose", name)
-		}
-	}
-	if bytes.Equal(files[0][PartCalibration], files[1][PartCalibration]) {
-		t.Error("the poison did not even reach the calibration: this test shows nothing")
-	}
-}
-
-// madeWith returns the versions that are made of each of several series.
-func madeWith(t *testing.T, s Settings, all ...samples.Series) []Parts {
-	t.Helper()
-	var files []Parts
-	for _, series := range all {
-		out, err := Make(t.Context(), Request{Series: []samples.Series{series}, Settings: s, Backend: enginetest.Open(t)}, Hooks{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, out.Parts)
-	}
-	return files
-}
-
-// poison returns s with other values under other gaps on its days of a role.
-func poison(t *testing.T, s samples.Series, split samples.SplitConfig, role samples.Role) samples.Series {
-	t.Helper()
-	calendar := samples.Extend(samples.Calendar{}, s.Days, split)
-	poisoned := s
-	poisoned.Days = slices.Clone(s.Days)
-	changed := 0
-	for d, day := range poisoned.Days {
-		if calendar.Role(samples.DateOf(day.Time)) != role {
-			continue
-		}
-		values := make([]float32, len(day.Values))
-		for i := range values {
-			values[i] = 1e3 + 7*day.Values[len(values)-1-i]
-			if !s.Sea[i] {
-				values[i] = field.NaN()
-			}
-		}
-		poisoned.Days[d].Values = values
-		changed++
-	}
-	if changed == 0 {
-		t.Fatalf("no day is for %q", role)
-	}
-	return poisoned
 }
