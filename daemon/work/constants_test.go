@@ -98,6 +98,9 @@ func (s shelf) Window(_ context.Context, _ string, from, to time.Time) ([]ledger
 // else is in the archive and in whatever order it is filled: the values of the day,
 // and of later ones, change nothing.
 func TestConstantsInNearRealTimeKnowNothingOfTheDayAndOfLaterOnes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	world, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 12, Width: 16, Days: 26, Seed: 3})
 	if err != nil {
 		t.Fatal(err)

@@ -66,6 +66,9 @@ func (b besideDays) job(n int) fill.Job {
 // The service finds out by itself that a covariate pays, keeps that with its evidence, uses
 // it without knowing of later days, and tells it in the product; noise changes nothing.
 func TestTheServiceUsesACovariateThatPays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	b := newBesideDays(t, 0.9)
 	const target = 62
 	job, err := b.equip(t.Context(), b.job(target))
@@ -154,6 +157,9 @@ func (r *reopenings) Reopen(_ context.Context, asked ledger.Reopening, _ ledger.
 
 // A covariate of noise leaves the product as it is without any, to the bit.
 func TestNoiseLeavesTheProductAsItIs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	b := newBesideDays(t, 0)
 	const target = 62
 	noisy, err := b.equip(t.Context(), b.job(target))

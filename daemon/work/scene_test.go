@@ -84,6 +84,9 @@ func someDays(t *testing.T, w *Worker, n int) (*simulate.World, []ingest.Granule
 // The hidden cells must not reach the method: if their values are raised by a
 // known amount, the bias falls by exactly that.
 func TestOverlayHidesTheTruthFromTheMethod(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	for _, method := range []string{"persistence", "climatology", "oi"} {
 		w := newTestWorker(t)
 		world, days := someDays(t, w, 9)

@@ -69,6 +69,9 @@ func spoiltScene(t *testing.T, tests string, factor, neighbour float32) (*Worker
 }
 
 func TestRefusedObservationsAreFilledAndReachNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	analyse := func(tests string, factor, neighbour float32) (fill.Outcome, field.Mask) {
 		w, s, bad := spoiltScene(t, tests, factor, neighbour)
 		before := slices.Clone(s.granule.Fields[0].Values)
@@ -122,6 +125,9 @@ func TestRefusedObservationsAreFilledAndReachNothing(t *testing.T) {
 // A refused observation is no truth: with the test the score of a spoilt day is
 // that of a sound one, without it is ruined.
 func TestRefusedObservationsAreNotScored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	score := func(tests string, factor float32) float64 {
 		w, s, _ := spoiltScene(t, tests, factor, 1)
 		got, err := w.scoreOverlay(t.Context(), ledger.Granule{Arrival: ledger.Arrival{SHA256: "key"}, Revision: 1}, s)

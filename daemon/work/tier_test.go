@@ -96,6 +96,9 @@ func TestTheMeanThatErredLessOnEarlierDaysIsPublished(t *testing.T) {
 // The two means of a model that is followed are scored under the gaps of another
 // day, and from the tenth such day on the better one is published.
 func TestTheMeansOfAFollowedModelAreScoredAndTheBetterPublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	w, days, sea := starterWorker(t, 16)
 	w.set.Fill.Network.Members = 10 // the fewest whose spread is the uncertainty
 	last := len(days) - 1

@@ -93,6 +93,9 @@ func keepState(t *testing.T, file string, v any) {
 // A starter of random weights is harmful: however many days are scored, products
 // stay those of optimal interpolation, and what is scored is kept for both.
 func TestAHarmfulStarterIsNeverFollowed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	w, days, sea := starterWorker(t, 26)
 	w.set.Fill.OI = infer.OI{LengthKM: 50, Days: 5, Nugget: 0.1} // tuned ones would be those of another method
 	for at := 11; at < len(days)-1; at++ {
@@ -136,6 +139,9 @@ func sameFloat(a, b float32) bool { return math.Float32bits(a) == math.Float32bi
 // Days that show the way of a model to be right outlast a restart, hold for that
 // version only, and for products after them.
 func TestScoredDaysMakeAStarterFollowed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	w, days, sea := starterWorker(t, 16)
 	last := len(days) - 1
 	at := func(i int) fill.Job {
@@ -184,6 +190,9 @@ func TestScoredDaysMakeAStarterFollowed(t *testing.T) {
 // The truth of a scored day, and everything of later days, must not reach its
 // score: neither by the scaling nor by constants, calibration or trust.
 func TestAScoredDayAndLaterOnesHaveNoPartInItsScore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	w, days, sea := starterWorker(t, 26)
 	const target = 18
 	truth := days[target].Fields[0]

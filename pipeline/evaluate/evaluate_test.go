@@ -120,6 +120,9 @@ func TestScoresAgreeWithACalculationByHand(t *testing.T) {
 }
 
 func TestATableOrdersMethodsByTheirInformation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	e := exam(t, impute.Delayed)
 	oi := classical.DefaultOI(e.held.Grid())
 	var verdicts []Verdict

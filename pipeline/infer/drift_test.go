@@ -62,6 +62,9 @@ func TestADriftIsUsedWhereTheConstantsAre(t *testing.T) {
 // Tuning uses a covariate that pays, with the scales of what it leaves, and writes nothing
 // of covariates where there are none.
 func TestTuningFindsTheCovariatesThatPay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	world, err := simulate.New(simulate.Config{Product: "blk-chl", Height: 24, Width: 36, Days: 70, Seed: 5})
 	if err != nil {
 		t.Fatal(err)

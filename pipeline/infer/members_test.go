@@ -232,6 +232,9 @@ func TestAModelHasTheMembersThatAreAskedFor(t *testing.T) {
 // Of the two means that a full ensemble has, the one that was asked for is
 // published, its members about it, and both are there to be scored.
 func TestTheMeanThatIsAskedForIsPublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	skipArithmetic(t)
 	s, m := elsewhere(t)
 	cfg := modelConfig(Full)

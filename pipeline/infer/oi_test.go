@@ -40,6 +40,9 @@ func waves(n int, step time.Duration) []field.Field {
 // Every rhythm is tuned, and filled better by its neighbours than without them:
 // a window that holds none would not do that.
 func TestEveryRhythmIsTunedAndFilledFromItsNeighbours(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	skipArithmetic(t)
 	for _, r := range rhythms {
 		fields := waves(30, r.step)

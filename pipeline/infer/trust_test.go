@@ -98,6 +98,9 @@ func TestMembersOfAModelThatIsNotTrustedFollowWhereTheyAreAskedFor(t *testing.T)
 }
 
 func TestAModelIsFollowedAsFarAsItIsTrusted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("arithmetic for the most part")
+	}
 	skipArithmetic(t)
 	s, m := elsewhere(t)
 	cfg := modelConfig(Full)
