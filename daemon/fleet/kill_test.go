@@ -46,6 +46,7 @@ func fleetConfig(folder, bucket, broker string) daemon.Config {
 	cfg := chainConfig(folder, bucket, broker)
 	cfg.Drain = 3 * time.Second
 	byWorkers(&cfg, "lacuna", []string{broker})
+	soonMissed(&cfg)
 	cfg.Workers.Tries = 20 // a job may be in hand at many a kill
 	return cfg
 }

@@ -105,6 +105,7 @@ func TestAKilledTrainingGoesOnElsewhere(t *testing.T) {
 		return []string{
 			"train", "--json-lines", "--store", store.Dir(), "--dataset", "sim", "--engine", "ort", "--policy", "auto", "--size", "tiny", "--side", "16",
 			"--preset", "paper", "--steps", "40", "--batch", "4", "--prior-steps", "8", "--members-steps", "0", "--strategy", "empirical",
+			"--reliability-steps", "3", // a step takes as long as twenty of the imputer
 			"--data", filepath.Join(folder, "sim.pack"),
 		}
 	}
