@@ -71,7 +71,7 @@ func (b *Backend) attach(e *executable, model *onnx.Model) error {
 	compile := func() (*runtimelib.DynamicAdvancedSession, error) {
 		return b.openSession(data, infoNames(model.Graph.Inputs), infoNames(model.Graph.Outputs))
 	}
-	if !b.keeps() {
+	if !b.keeps() || len(data) > largestKept {
 		e.session, err = compile()
 		return err
 	}

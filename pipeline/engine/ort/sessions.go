@@ -12,6 +12,10 @@ import (
 // its judgement has about twenty.
 const keptSessions = 40
 
+// largestKept is the size in bytes of the largest model whose session is kept: one
+// with weights in it, of which the next training has others, would take memory in vain.
+const largestKept = 4 << 20
+
 // kept are the compiled graphs of this process that backends with KeepSessions share.
 var kept = shelf{most: keptSessions, close: func(s *runtimelib.DynamicAdvancedSession) { destroy(s) }}
 

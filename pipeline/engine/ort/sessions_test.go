@@ -54,6 +54,12 @@ func TestAGraphThatIsTheSameIsCompiledOnce(t *testing.T) {
 	if got := sessionOf(t, keeping(t, 2), "same", negated); got.session == first.session {
 		t.Error("a graph for two threads has the session of one for a single thread")
 	}
+	heavy := func(x *Node) *Node {
+		return Add(x, ReduceAllSum(Const(x.Graph(), make([]float32, largestKept/4+1))))
+	}
+	if got := sessionOf(t, again, "with weights", heavy); got.shared != nil {
+		t.Error("a graph with megabytes of weights is kept")
+	}
 	alone, err := New(Config{Threads: 1})
 	if err != nil {
 		t.Fatal(err)

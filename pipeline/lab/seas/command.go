@@ -69,6 +69,7 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 		defer stop()
 	}
 	log := slog.New(slog.NewTextHandler(errs, nil))
+	o.engines.KeepSessions = true // every sea and seed trains the same network
 	e, err := engine.Open(o.engine, o.engines, log)
 	if err != nil {
 		return err

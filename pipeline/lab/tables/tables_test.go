@@ -53,6 +53,8 @@ func tiny(t *testing.T, table Table) Job {
 	s := Default(nn.Tiny, false).With(Budget{Steps: 4, PriorSteps: 6, Batch: 2, Side: 16, Overlays: 8, Mode: table.Mode})
 	s.Split = samples.SplitConfig{HeldOut: 0.4, GapDays: 3, Blocks: 1}
 	s.Prior.Batch, s.Prior.EvaluateMasks, s.Prior.Sampling.Steps, s.Prior.Sampling.Batch = 4, 4, 2, 4
+	s.Prior.CalibrateMasks = prior.ReferenceMasks // the fewest that make a reference, which no table asks
+	s.Target.Tolerance = 0.4                      // the first strengths that are tried will do
 	s.Pool = partition.PoolConfig{Size: 8, Uses: 2, Batch: 4}
 	s.Drawing.Members, s.Drawing.ODE = 2, impute.ODE{Steps: 2, Jumps: 1}
 	s.DINDiffDraws, s.DINDiffSteps = 2, 2
@@ -342,7 +344,7 @@ func TestRealCloudsAreScoredBesideOverlays(t *testing.T) {
 	}
 	job := tiny(t, free(t, impute.Past, "oi", "climatology"))
 	job.Truth = sea.truth
-	job.Settings.Overlays.Count = 40
+	job.Settings.Overlays.Count = 24
 	results, err := Run(t.Context(), job, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -364,7 +366,7 @@ func TestRealCloudsAreScoredBesideOverlays(t *testing.T) {
 // than its own calibrated.
 func TestCalibratedInterpolationHasTheSameMap(t *testing.T) {
 	job := tiny(t, free(t, impute.Past, "oi", "oi-calibrated", "oi-tuned"))
-	job.Settings.Overlays.Count, job.Plain = 30, true
+	job.Settings.Overlays.Count, job.Plain = 16, true
 	results, err := Run(t.Context(), job, nil)
 	if err != nil {
 		t.Fatal(err)

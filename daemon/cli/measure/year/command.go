@@ -43,7 +43,7 @@ func Command(ctx context.Context, args []string, out, errs io.Writer) error {
 		return fmt.Errorf("year: %w", err)
 	}
 	c.Sea.Change.Day = c.FirstDays + c.WeekDays**change
-	e, err := engine.Open(*kind, engine.Config{Threads: *threads}, slog.New(slog.DiscardHandler))
+	e, err := engine.Open(*kind, engine.Config{Threads: *threads, KeepSessions: true}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
