@@ -66,7 +66,7 @@ func TestReportHoldsEveryMeasurement(t *testing.T) {
 	data := packed(t)
 	onnx := filepath.Join(t.TempDir(), "prior.onnx")
 	args := strings.Fields("-engine ort -threads 1 -size tiny -side 16 -stride 8 -batch 4 -steps 6 -evaluate 3 -evaluate-masks 8 " +
-		"-sample-steps 3 -sample-batch 16 -masks 16 -least-query 0.7")
+		"-sample-steps 3 -sample-batch 4 -masks 4 -least-query 0.7")
 	var out, errs bytes.Buffer
 	if err := Run(t.Context(), append(args, "-data", data, "-other", data, "-o", onnx), &out, &errs); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
@@ -93,7 +93,7 @@ func TestReportHoldsEveryMeasurement(t *testing.T) {
 	}
 	// The prior that was written serves a second measurement.
 	out.Reset()
-	args = append(args, strings.Fields("-parts likelihood,rho,until,pool -masks 4 -sample-batch 4 -patches 4 -draws 4 -pool-steps 100 -pool-batch 16 -pool-prime 16")...)
+	args = append(args, strings.Fields("-parts likelihood,rho,until,pool -patches 2 -draws 2 -pool-steps 100 -pool-batch 16 -pool-prime 16")...)
 	args = append(args, "-data", data, "-prior", onnx)
 	if err := Run(t.Context(), args, &out, &errs); err != nil {
 		t.Fatal(err)
