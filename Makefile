@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint checks formatted fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -48,18 +48,18 @@ decoder: system
 # stays here the paths are kept: so go test compiles nothing a second time.
 deb image wheel: export BUILDFLAGS := -trimpath
 
-# What the tests need is fetched beside the linter: the one waits for the network,
+# What the tests need is fetched beside the checks: the one waits for the network,
 # the other computes. The linter runs every check of go vet, on tests too, so
-# neither go vet nor the part of it that is in go test is run again. OWN_ORT is
+# no part of go vet is run again in go test. OWN_ORT is
 # handed on: the make below finds the library's name in its environment, as if a
 # person had given it.
 test: export LACUNA_TEST_DECODER := $(CURDIR)/$(DECODER)
 # The processors are shared by several tests at a time. A second thread of ONNX Runtime
 # waits in a loop for the first, in the time of the others.
 test: export OMP_NUM_THREADS := 1
-test: decoder ## every test, vet, formatting and lint
+test: decoder ## every test, formatting, and lint where make lint has installed the linter, else go vet
 	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) python onnxruntime parts vulnfiles & \
-	  status=0; $(MAKE) --no-print-directory lint || status=$$?; wait $$! || exit; exit $$status
+	  status=0; $(MAKE) --no-print-directory checks || status=$$?; wait $$! || exit; exit $$status
 	@go test $(TESTFLAGS) $(LONGEST) ./...
 	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short -run '$(SHARED)' ./pipeline/classical
 	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) $(UNRACEDBELOW) -short $$($(CONCURRENT) | grep -vE '^lacuna/pipeline/classical$$')
@@ -188,10 +188,18 @@ vulns: build vulnfiles ## known vulnerabilities and retracted versions of what b
 vulndb: ## move on to the newest database of known vulnerabilities that the Go proxy has
 	@newest=$$(go list -m -f '{{.Version}}' golang.org/x/vulndb@latest) && echo "$$newest" >ops/supply/vulndb.version
 
-lint: system $(GOLANGCI) ## formatting and lint
+# To build the linter and to run it for the first time takes fifteen minutes of a slow
+# core, half as much as all tests: it is installed by who asks for it.
+checks: system
+	@if [ -x $(GOLANGCI) ]; then $(MAKE) --no-print-directory lint; else \
+	  echo 'go vet alone: the linter is not installed, which make lint does'; $(MAKE) --no-print-directory formatted; go vet ./...; fi
+
+lint: formatted $(GOLANGCI) ## formatting and lint
+	@$(GOLANGCI) run ./...
+
+formatted: system
 	@unformatted=$$(gofmt -l daemon fetch internal ledger modelstore ops pipeline publish); \
 	  [ -z "$$unformatted" ] || { echo "not formatted, run make fmt: $$unformatted" >&2; exit 1; }
-	@$(GOLANGCI) run ./...
 
 fmt: $(GOLANGCI) ## format the code
 	@$(GOLANGCI) fmt ./...

@@ -229,7 +229,7 @@ func (r againRun) start(t *testing.T, env ...string) *exec.Cmd {
 func (r againRun) kill(t *testing.T, early bool, after time.Duration) {
 	t.Helper()
 	cmd := r.start(t)
-	for began := time.Now(); !early && time.Since(began) < 10*time.Second; time.Sleep(5 * time.Millisecond) {
+	for began := time.Now(); !early && time.Since(began) < time.Minute; time.Sleep(5 * time.Millisecond) {
 		if text, _ := os.ReadFile(r.said); bytes.Contains(text, []byte("status page")) {
 			break
 		}

@@ -375,7 +375,7 @@ func TestHangingArchiveAndFailingDatasetDelayNobody(t *testing.T) {
 		if err != nil {
 			t.Errorf("Run() = %v", err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the archive that hangs keeps the daemon from stopping")
 	}
 }

@@ -32,7 +32,7 @@ func TestASecretFileThatOthersMayReadKeepsTheDaemonFromStarting(t *testing.T) {
 			t.Fatal(err)
 		}
 		name(&b.cfg, path)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a daemon that starts runs until then
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a daemon that starts runs until then
 		err := b.daemon(t).Run(ctx)
 		cancel()
 		if !errors.Is(err, fetch.ErrExposed) || !strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "0666") {

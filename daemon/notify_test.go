@@ -26,7 +26,7 @@ func manager(t *testing.T) (hear func() string) {
 	return func() string {
 		t.Helper()
 		buffer := make([]byte, 4096)
-		_ = socket.SetReadDeadline(time.Now().Add(20 * time.Second))
+		_ = socket.SetReadDeadline(time.Now().Add(2 * time.Minute))
 		n, err := socket.Read(buffer)
 		if err != nil {
 			t.Fatal(err)

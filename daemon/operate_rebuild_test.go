@@ -83,7 +83,7 @@ func (b *bench) operate(t *testing.T, do func(*operate.Operations) error) {
 func events(t *testing.T, port int) int64 {
 	t.Helper()
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	partitions, err := kafkago.LookupPartitions(ctx, "tcp", addr, "lacuna.events")
 	if err != nil {

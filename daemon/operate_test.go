@@ -176,7 +176,7 @@ func TestADaemonWithAProblemRingsItsHook(t *testing.T) {
 		select {
 		case m := <-messages:
 			return m
-		case <-time.After(20 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatalf("no message\n%s", b.log)
 			return ops.Message{}
 		}

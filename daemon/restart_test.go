@@ -87,7 +87,7 @@ func TestDrainEndsAtItsDeadlineAndTheNextStartGoesOn(t *testing.T) {
 	if err := <-ended; !errors.Is(err, errDrainTimeout) {
 		t.Errorf("Run() = %v, want %v", err, errDrainTimeout)
 	}
-	if took := time.Since(began); took < b.cfg.Drain || took > 20*time.Second {
+	if took := time.Since(began); took < b.cfg.Drain || took > time.Minute {
 		t.Errorf("the drain took %v", took)
 	}
 	if s := b.once(t); s.Products != 1 {

@@ -90,7 +90,7 @@ func TestIntakeThatGetsOnWithNothingIsAnAlarmAndNotReady(t *testing.T) {
 		t.Errorf("alarms = %+v, want that the intake stands still", raised)
 	}
 	close(site.healed)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		code, text := ready()
 		if code == http.StatusOK && len(alarms()) == 0 {
 			break

@@ -101,7 +101,7 @@ func TestTrainingPausesWhileHeldAndStopsEvenThen(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that of the context", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("a held child did not stop")
 	}
 	if _, err := os.Stat(file + ".end"); err != nil {

@@ -176,7 +176,7 @@ func TestATrainingHasOneWorkerAndIsTakenOverFromItsCheckpoint(t *testing.T) {
 		if !errors.Is(err, jobs.ErrLeased) {
 			t.Errorf("the first ended with %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("the first worker goes on")
 	}
 	// Both make steps beside one another for a moment; only the first begins with the first one.

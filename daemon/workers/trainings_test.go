@@ -94,7 +94,7 @@ func idleTrainer(t *testing.T, brokers []string) {
 		if other == busy {
 			t.Errorf("%s has two trainings", busy)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Errorf("a training waits for %s, and the other worker has nothing to do", busy)
 	}
 	close(goOn)

@@ -237,7 +237,7 @@ func (s *site) read(topic string, n int) []*kgo.Record {
 		s.t.Fatal(err)
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	var all []*kgo.Record
 	for len(all) < n {

@@ -25,7 +25,7 @@ as_committed
 grep -qE "^## \[${version//./\\.}\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$" CHANGELOG.md ||
   fail "CHANGELOG.md has no section: ## [$version] - $(date -u +%F)"
 
-make test
+make lint test # the first installs the linter, so that the second uses it
 as_committed # tests may leave something behind, and that would be in the program
 
 out=bin/release

@@ -56,6 +56,7 @@ type project struct {
 }
 
 const projectMake = `
+lint: ; @echo linted >>bin/log
 test: ; @[ ! -e fail ] && echo tested >>bin/log
 build: ; @printf '#!/bin/sh\necho "lacuna %s (go)"\n' "$(TAG)" | sed 's/ v/ /' >bin/lacuna && chmod +x bin/lacuna
 deb: build ; @touch "bin/lacuna_$$(bin/lacuna version | cut -d' ' -f2)_all.deb"
@@ -136,8 +137,8 @@ func TestAReleaseIsTestedBuiltAndTagged(t *testing.T) {
 	if tagged, head := p.git("rev-parse", "v0.2.0^{commit}"), p.git("rev-parse", "HEAD"); tagged != head {
 		t.Errorf("v0.2.0 is %s, want %s", tagged, head)
 	}
-	if log, _ := os.ReadFile(filepath.Join(p.dir, "bin/log")); string(log) != "tested\n" {
-		t.Errorf("make test was run as %q", log)
+	if log, _ := os.ReadFile(filepath.Join(p.dir, "bin/log")); string(log) != "linted\ntested\n" {
+		t.Errorf("make did %q before the release, want lint, then tests", log)
 	}
 	check := p.command("sha256sum", "-c", "SHA256SUMS")
 	check.Dir = filepath.Join(p.dir, "bin/release")
