@@ -86,11 +86,11 @@ CONCURRENT = go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/cmd/lacuna
 # hand it and take from it, are watched as ever.
 UNRACED := -gcflags='modernc.org/...=-race=false'
 # The arithmetic of optimal interpolation is watched in those of its own tests in which
-# several goroutines share it; elsewhere it would take ten times as long and find
-# nothing new. No package that
-# uses sync.Map or another generic type of sync may be here: the linker would take
-# its copy of that type, and the detector would see races where there are none.
+# several goroutines share it, which have one of these words in their names; elsewhere
+# it would take ten times as long and find nothing new.
 SHARED := Workers|Cancelled|FillAll
+# No package that uses sync.Map or another generic type of sync may be here: the linker
+# would take its copy of that type, and the detector would see races where there are none.
 UNRACEDBELOW := -gcflags='lacuna/pipeline/classical=-race=false' -gcflags='lacuna/pipeline/noise=-race=false'
 
 pytest: build python onnxruntime ## the tests of the Python package
@@ -189,7 +189,7 @@ vulndb: ## move on to the newest database of known vulnerabilities that the Go p
 	@newest=$$(go list -m -f '{{.Version}}' golang.org/x/vulndb@latest) && echo "$$newest" >ops/supply/vulndb.version
 
 # To build the linter and to run it for the first time takes fifteen minutes of a slow
-# core, half as much as all tests: it is installed by who asks for it.
+# core: it is installed by who asks for it.
 checks: system
 	@if [ -x $(GOLANGCI) ]; then $(MAKE) --no-print-directory lint; else \
 	  echo 'go vet alone: the linter is not installed, which make lint does'; $(MAKE) --no-print-directory formatted; go vet ./...; fi

@@ -318,9 +318,6 @@ func TestABackfillFillsTheDaysWithoutAGranule(t *testing.T) {
 }
 
 func TestEveryMethodFillsDaysOfWhichNothingWasSeen(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic for the most part")
-	}
 	skipInShort(t)
 	for _, method := range []string{"oi", "persistence", "climatology", "auto"} {
 		s := still(t, 14)

@@ -166,9 +166,6 @@ func fateOf(day int) (empty bool, comes int) {
 // day, each revision once, a late granule in the place of the product that stood
 // for it, and no alarm.
 func TestAYearOfWeatherHasAProductForEveryDayAndNoAlarm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic for the most part")
-	}
 	skipInShort(t)
 	days := 40 // a fifth of a second each
 	if os.Getenv("LACUNA_LONG") != "" {

@@ -26,9 +26,6 @@ var rhythms = []struct {
 // product a field, made of the fields within so many steps, and a field that
 // follows has the product whose window it ends made again.
 func TestSeriesOfEveryRhythmAreFilledByTheirOwnStep(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic for the most part")
-	}
 	skipInShort(t)
 	const fields = 8
 	for _, rhythm := range rhythms {
@@ -88,9 +85,6 @@ func TestSeriesOfEveryRhythmAreFilledByTheirOwnStep(t *testing.T) {
 // The constants of optimal interpolation are tuned once, on days before the one
 // that they first fill, kept over restarts, and tuned again when asked for.
 func TestConstantsAreTunedOnceAndKept(t *testing.T) {
-	if testing.Short() {
-		t.Skip("arithmetic for the most part")
-	}
 	skipInShort(t)
 	r := newRolling(t, 21)
 	r.world = world(t, 16, 24) // smaller: every trial of a tuning fills its days

@@ -71,9 +71,6 @@ func TestPagesCanBeUsedByEverybody(t *testing.T) {
 // A page is small enough for a line at sea: at most 100 kB without its maps, and
 // there within seconds at 50 kB/s.
 func TestPagesComeOverASlowLine(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for a slow line")
-	}
 	skipInShort(t)
 	s, pages := everyPage(t)
 	b := openBrowser(t, s.at)
