@@ -33,7 +33,7 @@ type Config struct {
 	Threads  int    `yaml:"threads"`   // threads of ort; 0: OMP_NUM_THREADS, or else all cores
 	Plugin   string `yaml:"plugin"`    // PJRT plug-in for CUDA; empty: found
 	Python   string `yaml:"python"`    // interpreter that has jax[cuda]; empty: python3
-	CacheDir string `yaml:"cache_dir"` // folder of XLA's tuning between runs; empty: not kept
+	CacheDir string `yaml:"cache_dir"` // folder of XLA's tuning between runs; empty: that of the service or the user
 	// GPUs are the numbers of the GPUs that xla:cuda may use; empty: all.
 	GPUs []int `yaml:"gpus"`
 	// Memory is the share of a GPU's memory that xla:cuda may take; 0: what there is.

@@ -17,7 +17,7 @@ func openXLA(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := found.prepare(cfg.CacheDir); err != nil {
+	if err := found.prepare(tuningFolder(cfg.CacheDir, os.Getenv, os.UserCacheDir)); err != nil {
 		return nil, err
 	}
 	options, err := cfg.deviceOptions(os.Getenv)
@@ -74,12 +74,12 @@ func (c Config) deviceOptions(env func(string) string) (pjrt.NamedValuesMap, err
 
 // prepare sets the environment that XLA and its Go binding read and loads the
 // CUDA libraries.
-func (c cudaFiles) prepare(cacheDir string) error {
+func (c cudaFiles) prepare(tuning string) error {
 	// Without a toolkit XLA is still pointed at the usual place:
 	// by itself it searches a folder of the working directory first.
 	flags := withFlag(os.Getenv("XLA_FLAGS"), "xla_gpu_cuda_data_dir", cmp.Or(c.toolkit, "/usr/local/cuda"))
-	if cacheDir != "" {
-		flags = withFlag(flags, "xla_gpu_per_fusion_autotune_cache_dir", cacheDir)
+	if tuning != "" {
+		flags = withFlag(flags, "xla_gpu_per_fusion_autotune_cache_dir", tuning)
 	}
 	for name, value := range map[string]string{
 		"XLA_FLAGS":             flags,
