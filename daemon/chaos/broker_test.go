@@ -22,6 +22,7 @@ import (
 type broker struct {
 	address string
 	pause   func() (resume func())
+	resume  func() // from the last pause; nil: there was none
 	restart func() // as after a crash; nil where it cannot be
 
 	mu     sync.Mutex

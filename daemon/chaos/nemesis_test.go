@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -211,8 +212,8 @@ func misleading(t trouble) func(context.Context, *campaign) (func() error, error
 
 // brokerPaused stops the broker for a while.
 func brokerPaused(_ context.Context, c *campaign) (func() error, error) {
-	resume := c.broker.pause()
-	return func() error { resume(); return nil }, nil
+	c.broker.resume = sync.OnceFunc(c.broker.pause())
+	return func() error { c.broker.resume(); return nil }, nil
 }
 
 // brokerRestarted kills the broker, which leads every partition, and starts it again.

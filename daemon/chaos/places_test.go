@@ -21,6 +21,9 @@ import (
 // operator sends them again afterwards, as the handbook says: those of the last weeks.
 func topicLost(how func(*broker, context.Context, string) error, topic string) func(context.Context, *campaign) (func() error, error) {
 	return func(ctx context.Context, c *campaign) (func() error, error) {
+		if c.broker.resume != nil { // nothing can be deleted from a broker that another nemesis has stopped
+			c.broker.resume()
+		}
 		if err := c.broker.harvest(ctx); err != nil {
 			return nil, err
 		}
