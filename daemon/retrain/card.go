@@ -48,7 +48,7 @@ func (t *Training) card(out version.Outcome) (modelstore.Card, error) {
 	card.Seeds = map[string]uint64{"prior": s.Prior.Seed, "imputer": s.Imputer.Seed}
 	card.Scores = scoresOf(out)
 	if out.Parts[version.PartCalibration] != nil {
-		card.Calibration = modelstore.Calibration{File: modelstore.CalibrationFile, Note: "factors on sigma by distance to the nearest observation and season"}
+		card.Calibration = modelstore.Calibration{File: modelstore.CalibrationFile, Note: "factors on sigma by distance to the nearest observation"}
 	}
 	if st := out.Evaluation.Strength; st != nil {
 		card.Guidance = st.Weight

@@ -51,7 +51,7 @@ func (e *Exam) CalibratedMembers(answers []Answer) ([]Answer, error) {
 	folds := e.Folds()
 	fitted := make([]impute.MembersCalibration, len(folds.By))
 	err := e.fit(answers, folds, func(fold int, cases []impute.Case) (err error) {
-		fitted[fold], err = impute.CalibrateMembers(cases, len(answers[0].Members), impute.DefaultCalibration())
+		fitted[fold], err = impute.CalibrateMembers(cases, impute.DefaultCalibration())
 		return err
 	})
 	out := make([]Answer, len(answers))
@@ -90,11 +90,7 @@ func (e *Exam) fit(answers []Answer, folds Folds, fit func(fold int, cases []imp
 				if !scored {
 					continue
 				}
-				c := impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(distance[k]), DayOfYear: o.Time.YearDay()}
-				if len(a.Members) > 0 {
-					_, c.Spread = impute.Departure(a.Members, k)
-				}
-				cases = append(cases, c)
+				cases = append(cases, impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(distance[k])})
 			}
 		}
 		if err := fit(f, cases); err != nil {

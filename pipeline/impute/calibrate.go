@@ -11,21 +11,20 @@ import (
 // distance to the nearest visible cell.
 type Case struct {
 	Error, Sigma  float32
-	Spread        float32 // spread of members by Departure; for CalibrateMembers only
 	DistanceCells float32
-	DayOfYear     int // 0: unknown
 }
 
-// Calibration holds factors on sigma by distance from the nearest visible cell
-// and by season, so that 90 % intervals cover 90 %. A factor holds in the middle
-// of its class, and between the middles they are interpolated: a map of sigma has
-// no steps. The zero value changes nothing.
+// Calibration holds factors on sigma by distance from the nearest visible cell, so
+// that 90 % intervals cover 90 %. A factor holds in the middle of its class, and
+// between the middles they are interpolated: a map of sigma has no steps. The zero
+// value changes nothing.
 type Calibration struct {
 	// EdgesCells are the upper ends of the classes of distance; the last class
 	// has none.
 	EdgesCells []float32 `json:"edges_cells"`
-	// Factors by season and class: one row for all seasons, or four of
-	// ninety-odd days from the first of January on.
+	// Factors by class: one row, or in versions of before four for the seasons of
+	// ninety-odd days from the first of January on. The cells of a season are of few
+	// days, and factors of its own made intervals worse on other days of it.
 	Factors [][]float32 `json:"factors"`
 	Cases   int         `json:"cases"` // number of held-out cells behind it
 }
@@ -33,7 +32,6 @@ type Calibration struct {
 // CalibrationConfig says how fine a calibration is.
 type CalibrationConfig struct {
 	EdgesCells []float32 `json:"edges_cells" yaml:"edges_cells"`
-	Seasons    bool      `json:"seasons" yaml:"seasons"`
 	// MinCases is how many cells a class needs for a factor of its own; with
 	// fewer the factor is drawn towards that of all cells.
 	MinCases int `json:"min_cases" yaml:"min_cases"`
@@ -51,7 +49,7 @@ const (
 	coverageSigmas = 1.6448536
 )
 
-// seasons is how many rows of factors a calibration by season has.
+// seasons is how many rows of factors a calibration by season had.
 const seasons = 4
 
 // Calibrate returns the calibration under which the intervals of the cases
@@ -66,49 +64,38 @@ func calibrate(cases []Case, cfg CalibrationConfig, factor func([]Case) float64)
 	if !slices.IsSorted(cfg.EdgesCells) {
 		return Calibration{}, fmt.Errorf("calibrate: edges %v do not ascend", cfg.EdgesCells)
 	}
-	rows := 1
-	if cfg.Seasons {
-		rows = seasons
-	}
-	c := Calibration{EdgesCells: cfg.EdgesCells, Factors: make([][]float32, rows)}
+	factors := make([]float32, len(cfg.EdgesCells)+1)
+	c := Calibration{EdgesCells: cfg.EdgesCells, Factors: [][]float32{factors}}
 	var all []Case
-	byClass := make([][][]Case, rows)
-	for r := range rows {
-		c.Factors[r], byClass[r] = make([]float32, len(cfg.EdgesCells)+1), make([][]Case, len(cfg.EdgesCells)+1)
-	}
+	byClass := make([][]Case, len(factors))
 	for _, k := range cases {
 		if !(k.Sigma > 0) || !finite(k.Error) {
 			continue
 		}
-		r, class := c.place(k.DistanceCells, k.DayOfYear)
-		all, byClass[r][class] = append(all, k), append(byClass[r][class], k)
+		_, class := c.place(k.DistanceCells, 0)
+		all, byClass[class] = append(all, k), append(byClass[class], k)
 	}
 	if len(all) == 0 {
 		return Calibration{}, errors.New("calibrate: no held-out cell has a sigma: hold out more days")
 	}
 	c.Cases = len(all)
 	common := factor(all)
-	for r := range rows {
-		for class := range c.Factors[r] {
-			c.Factors[r][class] = float32(common)
-		}
+	for class := range factors {
+		factors[class] = float32(common)
 	}
 	// Interpolation carries a part of a factor into the classes beside its own, so
 	// that each is corrected for what the others do.
 	for range calibrationRounds {
-		next := make([][]float32, rows)
-		for r := range rows {
-			next[r] = slices.Clone(c.Factors[r])
-			for class, own := range byClass[r] {
-				if len(own) == 0 {
-					continue
-				}
-				trust := min(float64(len(own))/float64(max(cfg.MinCases, 1)), 1)
-				full := float64(c.Factors[r][class]) * factor(c.applied(own))
-				next[r][class] = float32(math.Pow(full, trust) * math.Pow(common, 1-trust))
+		next := slices.Clone(factors)
+		for class, own := range byClass {
+			if len(own) == 0 {
+				continue
 			}
+			trust := min(float64(len(own))/float64(max(cfg.MinCases, 1)), 1)
+			full := float64(factors[class]) * factor(c.applied(own))
+			next[class] = float32(math.Pow(full, trust) * math.Pow(common, 1-trust))
 		}
-		c.Factors = next
+		copy(factors, next)
 	}
 	return c, nil
 }
@@ -121,7 +108,7 @@ const calibrationRounds = 3
 func (c Calibration) applied(cases []Case) []Case {
 	out := slices.Clone(cases)
 	for i, k := range cases {
-		out[i].Sigma = c.Apply(k.Sigma, k.DistanceCells, k.DayOfYear)
+		out[i].Sigma = c.Apply(k.Sigma, k.DistanceCells, 0)
 	}
 	return out
 }

@@ -9,16 +9,12 @@ import (
 
 func TestCalibratedIntervalsCoverWhatTheyClaim(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	// Errors are as claimed near observations, twice that far away, and half as
-	// large again in winter.
+	// Errors are as claimed near observations, and twice that far away.
 	draw := func() Case {
-		c := Case{Sigma: 0.2 + r.Float32(), DistanceCells: 20 * r.Float32(), DayOfYear: 1 + r.IntN(365)}
+		c := Case{Sigma: 0.2 + r.Float32(), DistanceCells: 20 * r.Float32()}
 		scale := 1.0
 		if c.DistanceCells > 6 {
 			scale = 2
-		}
-		if c.DayOfYear < 91 {
-			scale *= 1.5
 		}
 		c.Error = float32(scale * float64(c.Sigma) * r.NormFloat64())
 		return c
@@ -28,7 +24,7 @@ func TestCalibratedIntervalsCoverWhatTheyClaim(t *testing.T) {
 		cases[i] = draw()
 	}
 	cfg := DefaultCalibration()
-	cfg.Seasons, cfg.MinCases = true, 500
+	cfg.MinCases = 500
 	c, err := Calibrate(cases, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -49,13 +45,29 @@ func TestCalibratedIntervalsCoverWhatTheyClaim(t *testing.T) {
 		k := draw()
 		far := k.DistanceCells > 6
 		all[far]++
-		if math.Abs(float64(k.Error)) < 1.645*float64(read.Apply(k.Sigma, k.DistanceCells, k.DayOfYear)) {
+		if math.Abs(float64(k.Error)) < 1.645*float64(read.Apply(k.Sigma, k.DistanceCells, 0)) {
 			inside[far]++
 		}
 	}
 	for far := range all {
 		if share := inside[far] / all[far]; math.Abs(share-0.9) > 0.01 {
 			t.Errorf("far %v: intervals cover %.3f, want 0.90", far, share)
+		}
+	}
+}
+
+// Versions of before had factors by season, and go on to serve with them.
+func TestACalibrationBySeasonIsStillApplied(t *testing.T) {
+	var c Calibration
+	if err := json.Unmarshal([]byte(`{"edges_cells": [], "factors": [[1], [2], [3], [4]], "cases": 1}`), &c); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for day, want := range map[int]float32{1: 1, 91: 1, 93: 2, 200: 3, 366: 4, 0: 1} {
+		if got := c.Apply(1, 5, day); got != want {
+			t.Errorf("the factor on day %d is %g, want %g", day, got, want)
 		}
 	}
 }

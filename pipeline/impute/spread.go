@@ -1,11 +1,8 @@
 package impute
 
 import (
-	"errors"
 	"fmt"
 	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Centre is a mean of an ensemble.
@@ -18,15 +15,18 @@ const (
 )
 
 // MembersCalibration makes a calibrated ensemble of the members. They are moved
-// to the mean that errs less, and spread about it as far as the truth. The standard deviation that a cell's members are given is
+// to the mean that errs less, and spread about it as far as the truth: they bring
+// the shape of errors, and the imputer's sigma their size. The standard deviation
+// that a cell's members are given is
 //
 //	f · √(w σ² + (1-w) ρ² s²)
 //
 // with σ that of the imputer, s the members' own, ρ the ratio of the two, and f
-// a factor by distance from the nearest visible cell. The spread of few members
-// is uncertain: where it is small by chance their intervals miss, and the share
-// w of the imputer's sigma mends that. The zero value moves members and leaves
-// their spread.
+// a factor by distance from the nearest visible cell. Since the share w is 1 in
+// every calibration that is made now, s counts only in those of earlier versions:
+// the spread of sixteen members is known to an eighth, and told nothing of the size
+// of errors that sigma did not. The zero value moves members and leaves their
+// spread.
 type MembersCalibration struct {
 	Calibration         // the factors f
 	Share       float32 `json:"share"` // w
@@ -35,61 +35,14 @@ type MembersCalibration struct {
 	Centre Centre `json:"centre,omitempty"`
 }
 
-// CalibrateMembers returns the calibration under which so many members of the
-// cases stand as far from the mean as the truth, in every class that has enough
-// cells, with the share of the imputer's sigma under which their 90 % interval
-// comes closest to covering 90 %.
-func CalibrateMembers(cases []Case, members int, cfg CalibrationConfig) (MembersCalibration, error) {
-	if members < 2 {
-		return MembersCalibration{}, fmt.Errorf("calibrate members: the ensemble has %d members, must have at least 2", members)
+// CalibrateMembers returns the calibration under which members stand as far from
+// the mean as the truth did in the cases, in every class that has enough cells.
+func CalibrateMembers(cases []Case, cfg CalibrationConfig) (MembersCalibration, error) {
+	c, err := calibrate(cases, cfg, sizeFactor)
+	if err != nil {
+		return MembersCalibration{}, fmt.Errorf("members: %w", err)
 	}
-	var own, said float64
-	sound := cases[:0:0]
-	for _, k := range cases {
-		if k.Spread > 0 && k.Sigma > 0 && finite(k.Error) {
-			sound = append(sound, k)
-			own += float64(k.Spread) * float64(k.Spread)
-			said += float64(k.Sigma) * float64(k.Sigma)
-		}
-	}
-	if len(sound) == 0 {
-		return MembersCalibration{}, errors.New("calibrate members: no held-out cell has a spread and a sigma: hold out more days")
-	}
-	halfWidth := distuv.StudentsT{Sigma: 1, Nu: float64(members - 1)}.Quantile((1 + coverage) / 2)
-	const shares = 20 // steps of a twentieth: finer than held-out days can tell apart
-	var best MembersCalibration
-	least := math.Inf(1)
-	for i := range shares + 1 {
-		c := MembersCalibration{Share: float32(i) / shares, Ratio: float32(math.Sqrt(said / own))}
-		var err error
-		if c.Calibration, err = calibrate(blended(sound, c), cfg, sizeFactor); err != nil {
-			return c, err
-		}
-		if miss := math.Abs(c.covers(sound, halfWidth) - coverage); miss < least {
-			best, least = c, miss
-		}
-	}
-	return best, nil
-}
-
-// blended returns cases whose sigma is that of c without factors.
-func blended(cases []Case, c MembersCalibration) []Case {
-	out := make([]Case, len(cases))
-	for i, k := range cases {
-		out[i] = k
-		out[i].Sigma = c.blend(k.Sigma, k.Spread)
-	}
-	return out
-}
-
-func (c MembersCalibration) covers(cases []Case, halfWidth float64) float64 {
-	inside := 0
-	for _, k := range cases {
-		if math.Abs(float64(k.Error)) <= halfWidth*float64(c.Sigma(k.Sigma, k.Spread, k.DistanceCells, k.DayOfYear)) {
-			inside++
-		}
-	}
-	return float64(inside) / float64(len(cases))
+	return MembersCalibration{Calibration: c, Share: 1, Ratio: 1}, nil
 }
 
 // sizeFactor returns the factor with which sigmas are as large as errors, in

@@ -170,7 +170,10 @@ func (m *Model) publish(out *filling, sub *preparedField, predicted impute.Predi
 			eachCell(n, func(i int) { out.means.Members[i], _ = impute.Departure(members, i) })
 			mean = slices.Clone(out.means.of(out.sampling.Centre))
 		}
-		spread := steadySpread(sub, predicted.Sigma, members)
+		spread := predicted.Sigma
+		if m.version.MembersCalibration.Share < 1 {
+			spread = steadySpread(sub, predicted.Sigma, members)
+		}
 		eachCell(n, func(i int) {
 			if given := m.centre(sub, predicted.Sigma[i], spread[i], mean[i], members, i); spreads {
 				sigma[i] = given

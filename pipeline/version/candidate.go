@@ -170,10 +170,20 @@ func (c *Candidate) Ensemble(name string, exam *evaluate.Exam, on samples.HeldOu
 			if calibration.Centre == impute.MembersMean {
 				mean = own
 			}
-			out[i] = evaluate.Answer{Mean: mean, Members: members, Centred: true}
+			out[i] = evaluate.Answer{Mean: mean, Sigma: spreads(members), Members: members, Centred: true}
 		}
 		return out, nil
 	}}
+}
+
+// spreads returns how far members stand from their mean, which is the sigma of the
+// product that they are drawn for.
+func spreads(members [][]float32) []float32 {
+	out := make([]float32, len(members[0]))
+	for i := range out {
+		_, out[i] = impute.Departure(members, i)
+	}
+	return out
 }
 
 // inputs returns the inputs of the candidate for cases, in its own scaling and with

@@ -65,7 +65,8 @@ func (r *run) makeCalibration(ctx context.Context) error {
 
 func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 	var c parts.Calibration
-	var sigma, spread, own []impute.Case // own: the errors of the members' mean in place of the one-step mean
+	var cases []impute.Case          // of the one-step mean
+	var oneStep, own []impute.Case // of both means, where members are drawn
 	members := (*impute.Members)(nil)
 	if data := r.parts[PartMembers]; data != nil {
 		var err error
@@ -89,7 +90,7 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 		}
 		var targets []impute.Target
 		for i, o := range some {
-			sigma = appendCases(sigma, o, in[i], said[i], said[i].Mean, nil)
+			cases = appendCases(cases, o, in[i], said[i], said[i].Mean)
 			if members != nil && first+i < r.s.Judging.MemberCases {
 				targets = append(targets, judged(in[i], said[i], first+i))
 			}
@@ -99,37 +100,31 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 			return c, err
 		}
 		for i := range targets {
-			spread = appendCases(spread, some[i], in[i], said[i], said[i].Mean, drawn[i])
-			own = appendCases(own, some[i], in[i], said[i], meanOf(drawn[i]), drawn[i])
+			oneStep = appendCases(oneStep, some[i], in[i], said[i], said[i].Mean)
+			own = appendCases(own, some[i], in[i], said[i], meanOf(drawn[i]))
 		}
 	}
 	var err error
-	if c.Calibration, err = impute.Calibrate(sigma, r.s.Judging.Calibration); err != nil || members == nil {
+	if c.Calibration, err = impute.Calibrate(cases, r.s.Judging.Calibration); err != nil || members == nil {
 		return c, err
 	}
 	centre := impute.OneStep
-	if squares(own) < squares(spread) {
-		centre, spread = impute.MembersMean, own
+	if squares(own) < squares(oneStep) {
+		centre, cases = impute.MembersMean, own
 	}
-	m, err := impute.CalibrateMembers(spread, r.s.Judging.Members, r.s.Judging.Calibration)
+	m, err := impute.CalibrateMembers(cases, r.s.Judging.Calibration)
 	m.Centre = centre
 	c.Members = &m
 	return c, err
 }
 
-// appendCases adds the scored cells of an overlay with the errors of a mean, and
-// with the spread of members where there are some.
-func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p impute.Prediction, mean []float32, members [][]float32) []impute.Case {
+// appendCases adds the scored cells of an overlay with the errors of a mean.
+func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p impute.Prediction, mean []float32) []impute.Case {
 	distance := skill.Distances(field.Mask(o.Visible), in.Height, in.Width)
 	for i, scored := range o.Scored {
-		if !scored {
-			continue
+		if scored {
+			cases = append(cases, impute.Case{Error: mean[i] - o.Values[i], Sigma: p.Sigma[i], DistanceCells: float32(distance[i])})
 		}
-		c := impute.Case{Error: mean[i] - o.Values[i], Sigma: p.Sigma[i], DistanceCells: float32(distance[i]), DayOfYear: in.DayOfYear}
-		if len(members) > 0 {
-			_, c.Spread = impute.Departure(members, i)
-		}
-		cases = append(cases, c)
 	}
 	return cases
 }

@@ -98,7 +98,6 @@ func DefaultSettings(size string, gpu bool) Settings {
 			Calibration: impute.DefaultCalibration(), Margin: 0.5,
 		},
 	}
-	s.Judging.Calibration.Seasons = true
 	s.Runner.Shared = true // every score of a training has other weights
 	s.Prior.CheckpointEvery = 50
 	s.Imputer.Design.Size = size

@@ -139,6 +139,15 @@ func TestFirstModelIsMadeAndJudged(t *testing.T) {
 	if err := json.Unmarshal(out.Parts[PartCalibration], &c); err != nil || c.Members.Centre != means.Serves {
 		t.Errorf("the calibration says %+v, %v, and %q serves", c.Members, err, means.Serves)
 	}
+	// Members are drawn for three overlays only; how far they stand apart is a matter
+	// of every error of the mean that serves.
+	if means.Serves == impute.OneStep && c.Members.Cases != c.Cases {
+		t.Errorf("the spread of members is calibrated on %d cells, sigma on %d", c.Members.Cases, c.Cases)
+	}
+	ensemble, gaussian := out.Evaluation.Members.Summary.Ensemble, out.Evaluation.Members.Summary.Gaussian
+	if gaussian == nil || math.Abs(*ensemble.SpreadSkill-*gaussian.SpreadSkill) > 1e-4 {
+		t.Errorf("the sigma that is published has %+v, the members %+v", gaussian, ensemble)
+	}
 	if q := out.Evaluation.Reliability; q == nil || !q.Kept || !(q.Brier < q.Constant) || q.Cells < 1000 {
 		t.Errorf("the classifier of P(query) scored %+v", q)
 	}

@@ -293,9 +293,7 @@ func (x *exam) cases(answers []evaluate.Answer) []impute.Case {
 		away := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
 		for k, scored := range o.Scored {
 			if scored {
-				out = append(out, impute.Case{
-					Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(away[k]), DayOfYear: o.Time.YearDay(),
-				})
+				out = append(out, impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(away[k])})
 			}
 		}
 	}
