@@ -65,7 +65,7 @@ func (r *run) makeCalibration(ctx context.Context) error {
 
 func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 	var c parts.Calibration
-	var cases []impute.Case          // of the one-step mean
+	var cases []impute.Case        // of the one-step mean
 	var oneStep, own []impute.Case // of both means, where members are drawn
 	members := (*impute.Members)(nil)
 	if data := r.parts[PartMembers]; data != nil {
