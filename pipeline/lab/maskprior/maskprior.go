@@ -107,6 +107,9 @@ func parse(args []string, errs io.Writer) (options, error) {
 	if o.data == "" {
 		return o, errors.New("-data is required: a file of package samples/pack")
 	}
+	if o.poolSteps < 2*reportEvery {
+		return o, fmt.Errorf("-pool-steps is %d, must be %d or more: steps are timed from the first report, after %d, to the last", o.poolSteps, 2*reportEvery, reportEvery)
+	}
 	o.train.Sampling = o.guide.SampleConfig
 	o.train.CheckpointEvery = 0
 	return o, errors.Join(o.train.Validate(), o.guide.Validate(), o.pool.Validate())

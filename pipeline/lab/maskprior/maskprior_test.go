@@ -3,6 +3,7 @@ package maskprior
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -158,5 +159,13 @@ func TestMissingDataIsNamed(t *testing.T) {
 	var out, errs bytes.Buffer
 	if err := Run(t.Context(), nil, &out, &errs); err == nil || !strings.Contains(err.Error(), "-data") {
 		t.Errorf("error is %v, want one that names -data", err)
+	}
+}
+
+// Of fewer steps there is no rate to report.
+func TestTooFewStepsBesideAPoolAreRefused(t *testing.T) {
+	err := Run(t.Context(), strings.Fields("-data series.pack -parts pool -pool-steps 99"), io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "must be 100 or more") {
+		t.Errorf("the error is %v", err)
 	}
 }
