@@ -7,6 +7,7 @@
 #
 #   . OUTDIR/unpack.sh                 # into /tmp/lacuna, once, and the settings of XLA
 #   lacuna lab seas -packs $PACKS -settings seas.json -engine xla:cuda -o seas
+#   ops/setup/measure-gpu.sh measured  # what docs/results.md says of a GPU
 #
 # Optimal interpolation under the networks runs on processors: one training of many
 # patches keeps sixteen of them busy for its first two minutes, so trainings that

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Measures what docs/results.md says of a GPU: measure-gpu.sh OUTDIR [PART...]
+#
+# For the machine that gpu.sh packs for, after its unpack.sh. PART is one of
+#
+#   compile    the training step of a base network, by what is known of the card and without
+#   finetune   a base network fine-tuned from a parent, with its gate, alone on the machine
+#   daily      a service with nothing but defaults fills a daily sea of 790×1101
+#   basin      the tiers on such a sea, and how long members take
+#   roofline   how far each stage is from what the machine can do
+#
+# and without any it is all of them, about 25 minutes on an H200. Each part leaves
+# OUTDIR/PART.log and a line in OUTDIR/log; a part that is done is passed over, so that
+# the same command goes on. ENGINE, SIZE, GRID, DAYS and STEPS make it smaller, to try it
+# on a processor.
+set -euo pipefail
+
+out=$1
+shift
+[[ -n ${PACKS:-} ]] || { echo "measure-gpu: PACKS is not set: source unpack.sh first" >&2; exit 2; }
+parts=("$@")
+[[ $# -gt 0 ]] || parts=(compile finetune daily basin roofline)
+here=$(cd "$(dirname "$0")" && pwd)
+engine=${ENGINE:-xla:cuda} size=${SIZE:-base} grid=${GRID:-790x1101} days=${DAYS:-20} steps=${STEPS:-1000}
+mkdir -p "$out"
+cd "$out"
+
+say() { echo "$(date +%T) $*" | tee -a log; }
+
+timed() { # name of the log, then a command: its lines with the seconds since its start
+  local log=$1 began=${EPOCHREALTIME/[.,]/} tenths
+  shift
+  "$@" 2>&1 | while IFS= read -r line; do
+    tenths=$(((${EPOCHREALTIME/[.,]/} - began) / 100000))
+    echo "$((tenths / 10)).$((tenths % 10)) $line"
+  done >>"$log"
+}
+
+compile() {
+  local step=(lacuna lab steps -engine "$engine" -size "$size" -dtype bfloat16 -steps 5 -forward=false -batch 256)
+  timed compile.log "${step[@]}" -cache "$PWD/tuning"
+  timed compile.log "${step[@]}" -cache "$PWD/tuning"
+}
+
+# The parent is of few steps: how long the fine-tune takes does not depend on it.
+finetune() {
+  local train=(lacuna train --data "$PACKS/pacific.pack" --var CHL --store store --dataset pacific --engine "$engine" --stride 24 --json-lines)
+  [[ -e parent.log ]] || timed parent.log "${train[@]}" --size "$size" --steps "$steps" --members-steps "$((steps / 2))" --teachers 0
+  timed finetune.log "${train[@]}" --from "$(version 0)" --refit-prior
+  say "$(tail -n 1 finetune.log)"
+  lacuna models show "$(version -1)" --store store | grep -E '^(phases|memory)' | tee -a log
+}
+
+version() { lacuna models list --store store --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[int(sys.argv[1])]["version"])' "$1"; }
+
+# The starter is the champion of a dataset of its own name: the program that gpu.sh
+# packs has none inside.
+daily() {
+  [[ -d archive ]] || lacuna simulate -o archive --days "$days" --grid "$grid" >/dev/null
+  [[ -e daily.yaml ]] || lacuna init --dir archive --name starter-chl -o daily.yaml
+  lacuna models import "$here/../../modelstore/starters/versions/chl.tar" --store var/models
+  lacuna models promote starter-chl --store var/models --why 'measured on a GPU'
+  timed daily.log lacuna once --config daily.yaml
+  say "$(tail -n 1 daily.log)"
+  lacuna why --config daily.yaml "$(basename "$(ls archive/*.nc | tail -n 1)")" | tee -a log
+}
+
+basin() { timed basin.log lacuna lab basin -engine "$engine" -size "$size" -height "${grid%x*}" -width "${grid#*x}" -json; }
+
+roofline() { timed roofline.log lacuna lab roofline -engine "$engine" -size "$size"; }
+
+for part in "${parts[@]}"; do
+  [[ ! -e $part.done ]] || continue
+  say "$part"
+  "$part"
+  touch "$part.done"
+  say "$part is done"
+done
