@@ -38,11 +38,13 @@ build: decoder ## the program, bin/lacuna
 # The part that decodes granules, a process for each: the program carries it, and under
 # make test it decodes for the tests. go build gives a program that has not changed a
 # new date, and then every test that decodes would be run again: so it is copied, where
-# it has changed.
+# it has changed. Folders have dates too, and tests that load a library look at all of
+# those above it: none of them may get a file while, or after, tests are run.
 DECODER := daemon/cmd/lacuna/decoder
 decoder: system
-	@go build $(BUILDFLAGS) -ldflags '-s -w' -o $(CACHE)/decoder ./pipeline/ingest/cmd/decoder
-	@cmp -s $(CACHE)/decoder $(DECODER) || cp -f $(CACHE)/decoder $(DECODER)
+	@mkdir -p bin $(CACHE)/build
+	@go build $(BUILDFLAGS) -ldflags '-s -w' -o $(CACHE)/build/decoder ./pipeline/ingest/cmd/decoder
+	@cmp -s $(CACHE)/build/decoder $(DECODER) || cp -f $(CACHE)/build/decoder $(DECODER)
 
 # What is handed on does not depend on the folder that it was built in. For what
 # stays here the paths are kept: so go test compiles nothing a second time.

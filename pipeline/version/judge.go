@@ -63,6 +63,10 @@ func (r *run) makeCalibration(ctx context.Context) error {
 	return nil
 }
 
+// centreCases is for how many of them members are drawn, at most, to see which mean
+// errs less: the two are a tenth apart or more.
+const centreCases = 32
+
 func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 	var c parts.Calibration
 	var cases []impute.Case        // of the one-step mean
@@ -91,7 +95,7 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 		var targets []impute.Target
 		for i, o := range some {
 			cases = appendCases(cases, o, in[i], said[i], said[i].Mean)
-			if members != nil && first+i < r.s.Judging.MemberCases {
+			if members != nil && first+i < min(r.s.Judging.MemberCases, centreCases) {
 				targets = append(targets, judged(in[i], said[i], first+i))
 			}
 		}
