@@ -228,7 +228,7 @@ func clockWrong(by string) func(context.Context, *campaign) (func() error, error
 		if err := os.WriteFile(c.clock, []byte(by), 0o644); err != nil {
 			return nil, err
 		}
-		return func() error { return os.Remove(c.clock) }, nil
+		return func() error { return os.RemoveAll(c.clock) }, nil // the other way of it may have struck too
 	}
 }
 
