@@ -9,7 +9,7 @@
 #   basin      the tiers on such a sea, and how long members take
 #   roofline   how far each stage is from what the machine can do
 #
-# and without any it is all of them, about 25 minutes on an H200. Each part leaves
+# and without any it is all of them. Each part leaves
 # OUTDIR/PART.log and a line in OUTDIR/log; a part that is done is passed over, so that
 # the same command goes on. ENGINE, SIZE, GRID, DAYS and STEPS make it smaller, to try it
 # on a processor.
@@ -45,7 +45,10 @@ compile() {
 # The parent is of few steps: how long the fine-tune takes does not depend on it.
 finetune() {
   local train=(lacuna train --data "$PACKS/pacific.pack" --var CHL --store store --dataset pacific --engine "$engine" --stride 24 --json-lines)
-  [[ -e parent.log ]] || timed parent.log "${train[@]}" --size "$size" --steps "$steps" --members-steps "$((steps / 2))" --teachers 0
+  if [[ ! -e parent.done ]]; then
+    timed parent.log "${train[@]}" --size "$size" --steps "$steps" --members-steps "$((steps / 2))" --teachers 0
+    touch parent.done
+  fi
   timed finetune.log "${train[@]}" --from "$(version 0)" --refit-prior
   say "$(tail -n 1 finetune.log)"
   lacuna models show "$(version -1)" --store store | grep -E '^(phases|memory)' | tee -a log
@@ -56,10 +59,13 @@ version() { lacuna models list --store store --json | python3 -c 'import json, s
 # The starter is the champion of a dataset of its own name: the program that gpu.sh
 # packs has none inside.
 daily() {
-  [[ -d archive ]] || lacuna simulate -o archive --days "$days" --grid "$grid" >/dev/null
-  [[ -e daily.yaml ]] || lacuna init --dir archive --name starter-chl -o daily.yaml
-  lacuna models import "$here/../../modelstore/starters/versions/chl.tar" --store var/models
-  lacuna models promote starter-chl --store var/models --why 'measured on a GPU'
+  if [[ ! -e daily.yaml ]]; then
+    rm -rf archive var
+    lacuna simulate -o archive --days "$days" --grid "$grid" >/dev/null
+    lacuna models import "$here/../../modelstore/starters/versions/chl.tar" --store var/models
+    lacuna models promote starter-chl --store var/models --why 'measured on a GPU'
+    lacuna init --dir archive --name starter-chl -o daily.yaml
+  fi
   timed daily.log lacuna once --config daily.yaml
   say "$(tail -n 1 daily.log)"
   lacuna why --config daily.yaml "$(basename "$(ls archive/*.nc | tail -n 1)")" | tee -a log

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/samples"
 	"lacuna/pipeline/skill"
 )
 
@@ -79,19 +80,24 @@ func Textured(answers []Answer, share float64) []Answer {
 	return out
 }
 
+// Cases returns the scored cells of an answer to an overlay, to calibrate by.
+func Cases(o samples.Overlay, a Answer) []impute.Case {
+	var out []impute.Case
+	distance := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
+	for k, scored := range o.Scored {
+		if scored {
+			out = append(out, impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(distance[k])})
+		}
+	}
+	return out
+}
+
 // fit calls fit for every fold with the scored cells that calibrate it.
 func (e *Exam) fit(answers []Answer, folds Folds, fit func(fold int, cases []impute.Case) error) error {
 	for f, by := range folds.By {
 		var cases []impute.Case
 		for _, i := range by {
-			o, a := e.overlays[i], answers[i]
-			distance := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
-			for k, scored := range o.Scored {
-				if !scored {
-					continue
-				}
-				cases = append(cases, impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(distance[k])})
-			}
+			cases = append(cases, Cases(e.overlays[i], answers[i])...)
 		}
 		if err := fit(f, cases); err != nil {
 			return err

@@ -120,9 +120,7 @@ func (r *run) findInterpolation(ctx context.Context, file string, train samples.
 	}
 	var cases []impute.Case
 	for i, a := range answers {
-		o := r.choosing[i]
-		in := impute.Inputs{Height: o.Window.Height, Width: o.Window.Width, DayOfYear: o.Time.UTC().YearDay()}
-		cases = appendCases(cases, o, in, impute.Prediction{Mean: a.Mean, Sigma: a.Sigma}, a.Mean)
+		cases = append(cases, evaluate.Cases(r.choosing[i], a)...)
 	}
 	if n.Calibration, err = impute.Calibrate(cases, r.s.Judging.Calibration); err != nil {
 		return n, fmt.Errorf("calibrate interpolation: %w", err)

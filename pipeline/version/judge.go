@@ -10,7 +10,6 @@ import (
 
 	"lacuna/pipeline/covariate"
 	"lacuna/pipeline/evaluate"
-	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/masks"
 	"lacuna/pipeline/nn/netfile"
@@ -94,7 +93,7 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 		}
 		var targets []impute.Target
 		for i, o := range some {
-			cases = appendCases(cases, o, in[i], said[i], said[i].Mean)
+			cases = append(cases, evaluate.Cases(o, evaluate.Answer{Mean: said[i].Mean, Sigma: said[i].Sigma})...)
 			if members != nil && first+i < min(r.s.Judging.MemberCases, centreCases) {
 				targets = append(targets, judged(in[i], said[i], first+i))
 			}
@@ -104,8 +103,8 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 			return c, err
 		}
 		for i := range targets {
-			oneStep = appendCases(oneStep, some[i], in[i], said[i], said[i].Mean)
-			own = appendCases(own, some[i], in[i], said[i], meanOf(drawn[i]))
+			oneStep = append(oneStep, evaluate.Cases(some[i], evaluate.Answer{Mean: said[i].Mean, Sigma: said[i].Sigma})...)
+			own = append(own, evaluate.Cases(some[i], evaluate.Answer{Mean: meanOf(drawn[i]), Sigma: said[i].Sigma})...)
 		}
 	}
 	var err error
@@ -120,17 +119,6 @@ func (r *run) calibrations(ctx context.Context) (parts.Calibration, error) {
 	m.Centre = centre
 	c.Members = &m
 	return c, err
-}
-
-// appendCases adds the scored cells of an overlay with the errors of a mean.
-func appendCases(cases []impute.Case, o samples.Overlay, in impute.Inputs, p impute.Prediction, mean []float32) []impute.Case {
-	distance := skill.Distances(field.Mask(o.Visible), in.Height, in.Width)
-	for i, scored := range o.Scored {
-		if scored {
-			cases = append(cases, impute.Case{Error: mean[i] - o.Values[i], Sigma: p.Sigma[i], DistanceCells: float32(distance[i])})
-		}
-	}
-	return cases
 }
 
 // judge asks champion and challenger about the same overlays.

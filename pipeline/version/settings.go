@@ -72,7 +72,7 @@ type Judging struct {
 	Overlays    int                      `json:"overlays" yaml:"overlays"`         // most overlays that judge
 	Choosing    int                      `json:"choosing" yaml:"choosing"`         // most overlays that end trainings early and calibrate
 	Scoring     int                      `json:"scoring" yaml:"scoring"`           // choosing overlays for each score of a training
-	MemberCases int                      `json:"member_cases" yaml:"member_cases"` // overlays of each kind for which members are drawn
+	MemberCases int                      `json:"member_cases" yaml:"member_cases"` // overlays that judge for which members are drawn; of those that choose centreCases at most
 	Members     int                      `json:"members" yaml:"members"`
 	Observed    int                      `json:"observed" yaml:"observed"` // observations whose lowest P(query) is found; 0: none
 	ODE         impute.ODE               `json:"ode" yaml:"ode"`

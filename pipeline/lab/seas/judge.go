@@ -289,13 +289,7 @@ func (x *exam) withSigma(answers []evaluate.Answer, sigma func(i int, away []flo
 func (x *exam) cases(answers []evaluate.Answer) []impute.Case {
 	var out []impute.Case
 	for i, a := range answers {
-		o := x.Overlay(i)
-		away := skill.Distances(o.Visible, o.Window.Height, o.Window.Width)
-		for k, scored := range o.Scored {
-			if scored {
-				out = append(out, impute.Case{Error: a.Mean[k] - o.Values[k], Sigma: a.Sigma[k], DistanceCells: float32(away[k])})
-			}
-		}
+		out = append(out, evaluate.Cases(x.Overlay(i), a)...)
 	}
 	return out
 }
