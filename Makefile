@@ -96,7 +96,6 @@ SHARED := Workers|Cancelled|FillAll
 UNRACEDBELOW := -gcflags='lacuna/pipeline/classical=-race=false' -gcflags='lacuna/pipeline/noise=-race=false'
 
 pytest: build python onnxruntime ## the tests of the Python package
-	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
 	@cd python && PYTHONPATH=. $(LACUNA_PYTHON) -m pytest -q -p no:cacheprovider
 
 # A number of inputs (10000x) is exact; with a time (60s) a program now and then reports
@@ -217,6 +216,7 @@ system:
 
 python:
 	@ops/setup/python.sh $(VENV) ops/setup/requirements-test.txt
+	@ops/setup/python.sh $(VENV) ops/setup/requirements-wheel.txt
 
 # What tests talk to: a Kafka broker, kcat, an FTP server, a browser, and the
 # tool that checks alert rules.

@@ -182,24 +182,26 @@ func alarmRemedies(t *testing.T) []remedy {
 // walkFiles calls do with every file of the repository that has an ending.
 func walkFiles(t *testing.T, ending string, do func(path string, data []byte)) {
 	t.Helper()
-	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+	for _, top := range topEntries(t, "../../..") {
+		err := filepath.WalkDir(filepath.Join("../../..", top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+				return fs.SkipDir
+			}
+			if d.IsDir() || !strings.HasSuffix(path, ending) {
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			if err == nil {
+				do(path, data)
+			}
 			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if d.IsDir() && path != "../../.." && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"var", "bin", "testdata"}, d.Name())) {
-			return fs.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(path, ending) {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err == nil {
-			do(path, data)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
