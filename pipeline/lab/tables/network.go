@@ -11,6 +11,7 @@ import (
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/baselines"
 	"lacuna/pipeline/learn"
+	"lacuna/pipeline/nn/netfile"
 	"lacuna/pipeline/train"
 )
 
@@ -42,7 +43,12 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 	}
 	if data == nil {
 		data, err = r.trainOnce(ctx, trainingTask{e.row.Network, cfg, key, "training"}, func(source learn.Source, checkpoint string) (network, error) {
-			m, _, err := r.trainer.Train(ctx, r.material, source, cfg, r.trainHooks("training", checkpoint))
+			hooks := r.trainHooks("training", checkpoint)
+			var err error
+			if hooks.From, err = startOf(e.row.Network); err != nil {
+				return nil, err
+			}
+			m, _, err := r.trainer.Train(ctx, r.material, source, cfg, hooks)
 			return m, err
 		})
 		if err != nil {
@@ -53,6 +59,22 @@ func (r *run) network(ctx context.Context, e entry) (*impute.Model, error) {
 		r.modelKey = key
 	}
 	return r.model, err
+}
+
+// startOf returns the weights that the training of a network begins with; nil: random ones.
+func startOf(n Network) ([]float32, error) {
+	if n.Start == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(n.Start)
+	if err != nil {
+		return nil, err
+	}
+	file, err := netfile.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.Start, err)
+	}
+	return file.Weights, nil
 }
 
 // distil trains the networks of several seeds, where they are not kept yet, and

@@ -64,6 +64,9 @@ type Network struct {
 	// File is a network of this kind that was trained elsewhere, to be used in
 	// place of a new one, for every seed.
 	File string `json:"file,omitempty"`
+	// Start is a network of this kind whose weights the training begins with: one that
+	// has learned from other seas, such as simulated ones.
+	Start string `json:"start,omitempty"`
 	// Supervised trains as DINCAE does: no noise on the context, all observed
 	// cells scored by a Gaussian likelihood, anomalies rather than departures.
 	Supervised bool `json:"supervised,omitempty"`

@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -318,6 +319,33 @@ func TestTheChampionOfAStoreIsARow(t *testing.T) {
 	}
 	if a, b := results.Rows[0].MSE.Mean, results.Rows[1].MSE.Mean; a != b {
 		t.Errorf("the network scores %g as a row and %g as the champion", a, b)
+	}
+}
+
+// A network that begins with the weights of another and learns nothing scores as that
+// does, and one that begins with random weights does not.
+func TestATrainingBeginsWithTheWeightsThatARowNames(t *testing.T) {
+	job := tiny(t, free(t, impute.Single, "paper:empirical"))
+	before, err := Run(t.Context(), job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(job.Folder + "/networks/*.onnx")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("networks %v, %v", files, err)
+	}
+	still := job.Table.Rows[0]
+	still.Name, still.Network.Recipe = "from random weights", []byte(`{"learning_rate": 1e-12}`)
+	begun := still
+	begun.Name, begun.Network.Start = "from those of another", files[0]
+	job.Table.Rows = []Row{still, begun}
+	after, err := Run(t.Context(), job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, random, got := before.Rows[0].MSE.Mean, after.Rows[0].MSE.Mean, after.Rows[1].MSE.Mean
+	if math.Abs(got-want) > 1e-6 || math.Abs(random-want) < 1e-4 {
+		t.Errorf("the network scores %g, one that begins with its weights %g, and one that does not %g", want, got, random)
 	}
 }
 
