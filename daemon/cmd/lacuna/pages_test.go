@@ -95,13 +95,34 @@ func docPages(t *testing.T, patterns ...string) []string {
 	t.Helper()
 	var pages []string
 	for _, pattern := range patterns {
-		found, err := filepath.Glob(filepath.Join(repositoryTop, pattern))
+		var found []string
+		var err error
+		if filepath.Dir(pattern) == "." {
+			found, err = topPages(t, pattern)
+		} else {
+			found, err = filepath.Glob(filepath.Join(repositoryTop, pattern))
+		}
 		if err != nil || len(found) == 0 {
 			t.Fatalf("no page is %s: %v", pattern, err)
 		}
 		pages = append(pages, found...)
 	}
 	return pages
+}
+
+// topPages returns those at the top of the repository, see topEntries.
+func topPages(t *testing.T, pattern string) (pages []string, err error) {
+	t.Helper()
+	for _, name := range topEntries(t, repositoryTop) {
+		is, err := filepath.Match(pattern, name)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			pages = append(pages, filepath.Join(repositoryTop, name))
+		}
+	}
+	return pages, nil
 }
 
 // What no test runs is at least there: commands, flags, targets and units have the
