@@ -5,7 +5,7 @@
 #
 #   compile    the training step of a base network, by what is known of the card and without
 #   finetune   a base network fine-tuned from a parent, with its gate, alone on the machine
-#   daily      a service with nothing but defaults fills a daily sea of 790×1101
+#   daily      a service with nothing but defaults fills a daily sea of 790×1101: tier, and granules an hour
 #   basin      the tiers on such a sea, and how long members take
 #   roofline   how far each stage is from what the machine can do
 #
@@ -68,6 +68,9 @@ daily() {
   fi
   timed daily.log lacuna once --config daily.yaml
   say "$(tail -n 1 daily.log)"
+  # The first product waits for programs to be compiled.
+  say "$(awk '/msg="product stored"/ {if (!n++) first = $1; last = $1}
+    END {printf "%d granules an hour", last > first ? 3600 * (n - 1) / (last - first) : 0}' daily.log)"
   lacuna why --config daily.yaml "$(basename "$(ls archive/*.nc | tail -n 1)")" | tee -a log
 }
 
