@@ -70,7 +70,7 @@ daily() {
   say "$(tail -n 1 daily.log)"
   # The first product waits for programs to be compiled.
   say "$(awk '/msg="product stored"/ {if (!n++) first = $1; last = $1}
-    END {printf "%d granules an hour", last > first ? 3600 * (n - 1) / (last - first) : 0}' daily.log)"
+    END {if (last > first) printf "%d granules an hour", 3600 * (n - 1) / (last - first)}' daily.log)"
   lacuna why --config daily.yaml "$(basename "$(ls archive/*.nc | tail -n 1)")" | tee -a log
 }
 
