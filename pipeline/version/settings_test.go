@@ -2,8 +2,8 @@ package version
 
 import "testing"
 
-// The members of a network learn in small batches, and no wish for something else
-// makes them large: with those of the imputer a fine-tune on a GPU took half a minute more.
+// The members of a network learn in small batches, and a wish for another setting
+// does not make them as large as those of the imputer.
 func TestMembersLearnInSmallBatches(t *testing.T) {
 	s := DefaultSettings("base", true)
 	wishes := Budget{MembersSteps: -1, ReliabilitySteps: -1}

@@ -173,9 +173,9 @@ func rough(text string) string {
 	return strings.TrimSpace(blanks.ReplaceAllString(text, " "))
 }
 
-// topEntries returns the names of what the repository has at its top, less what git and
-// make put there. They are asked of another program: go test runs a test again where a
-// folder that it read has changed, and this one changes with every look of git at it.
+// topEntries returns the names of the files and folders at the top of the repository, but
+// for those of git and make. Another program lists them: go test runs a test again when a
+// folder that it has read changes, and git changes this one even by its status.
 func topEntries(t *testing.T, repository string) []string {
 	t.Helper()
 	out, err := exec.Command("ls", "-A", repository).Output()
