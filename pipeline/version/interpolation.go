@@ -92,12 +92,11 @@ func (r *run) findInterpolation(ctx context.Context, file string, train samples.
 	if err != nil {
 		return n, err
 	}
-	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done, Steps: total}) }
 	plain := Interpolation{Constants: defaultConstants(choose)}
 	if inherited := r.parentConstants(); inherited != nil {
 		plain = Interpolation{Constants: inherited, Tuned: true}
 	}
-	answers, before, err := judgeAll(ctx, exam, plain.Method(exam), tell)
+	answers, before, err := judgeAll(ctx, exam, plain.Method(exam), r.tellBackground)
 	if err != nil {
 		return n, fmt.Errorf("judge interpolation: %w", err)
 	}
@@ -107,7 +106,7 @@ func (r *run) findInterpolation(ctx context.Context, file string, train samples.
 		return n, fmt.Errorf("tune interpolation: %w", err)
 	}
 	if err == nil {
-		better, after, err := judgeAll(ctx, exam, Interpolation{Constants: tuned}.Method(exam), tell)
+		better, after, err := judgeAll(ctx, exam, Interpolation{Constants: tuned}.Method(exam), r.tellBackground)
 		if err != nil {
 			return n, fmt.Errorf("judge interpolation: %w", err)
 		}

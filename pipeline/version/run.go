@@ -22,6 +22,8 @@ func Make(ctx context.Context, req Request, hooks Hooks) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("make a version: %w", err)
 	}
 	defer r.close()
+	r.beginEarly(ctx)
+	defer r.endEarly()
 	for _, phase := range r.phases() {
 		if err := ctx.Err(); err != nil {
 			return Outcome{}, err
@@ -60,6 +62,7 @@ type run struct {
 	channels     []samples.Channel // of the covariates, in the order of the design
 	low, high    float32           // range of the training values, in anomalies
 
+	early    *early // nil: nothing was begun before its phase
 	prior    *prior.Model
 	strategy partition.Strategy
 	model    *impute.Model
@@ -135,7 +138,7 @@ func (r *run) phases() []phase {
 	if r.s.Only == OnlyPrior {
 		return all
 	}
-	return append(all, phase{PhaseStrength, r.makeStrategy}, phase{PhaseBackground, r.makeSurroundings},
+	return append(all, phase{PhaseStrength, r.makeStrategy}, phase{PhaseBackground, r.surroundings},
 		phase{PhaseImputer, r.makeImputer}, phase{PhaseMembers, r.makeMembers}, phase{PhaseReliability, r.makeReliability},
 		phase{PhaseCalibration, r.makeCalibration}, phase{PhaseGate, r.judge})
 }

@@ -18,7 +18,7 @@ import (
 func (r *run) makeSurroundings(ctx context.Context) error {
 	extras := r.s.Imputer.Design.Extras
 	if data := r.req.incumbent()[PartImputer]; data != nil {
-		champion, err := impute.Load(data, r.runner)
+		champion, err := impute.Load(data, nil) // for its design; it is never run
 		if err != nil {
 			return fmt.Errorf("load the champion: %w", err)
 		}
@@ -116,7 +116,7 @@ func (b placeBackgrounds) Cut(r samples.Ref) (value, sigma []float32, ok bool) {
 func (r *run) makeBackgrounds(ctx context.Context) error {
 	learn, choose, judge := daysOf(r.refs), overlayDays(r.choosing), overlayDays(r.judging)
 	total, done := 2*(len(learn)+len(choose)+len(judge)), 0
-	tell := func(n int) { r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done + n, Steps: total}) }
+	tell := func(n int) { r.tellBackground(done+n, total) }
 	for _, job := range []struct {
 		dst    *impute.Backgrounds
 		from   side
