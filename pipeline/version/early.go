@@ -1,54 +1,44 @@
 package version
 
-import (
-	"context"
-	"sync/atomic"
-)
+import "context"
 
-// early is the making of surroundings, which begins before its phase: analyses are made
-// by processors, and the prior that comes first is fitted by a device.
-type early struct {
-	waited atomic.Bool   // its phase has come: its progress is that of the run
+// aside is work of a later phase that is begun early, beside another: analyses take
+// processors, and trainings a device.
+type aside struct {
 	ended  chan struct{} // closed when err is known
 	err    error
 	cancel context.CancelFunc
 }
 
-// beginEarly begins the making of surroundings where a prior is made before them.
-func (r *run) beginEarly(ctx context.Context) {
+// beside begins work of a later phase, where trainings run on a device: those that a
+// prior draws the partitions of. Nil: it is not begun before its phase.
+func (r *run) beside(ctx context.Context, do func(context.Context) error) *aside {
 	if !r.s.needsPrior() || r.s.Only == OnlyPrior {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	e := &early{ended: make(chan struct{}), cancel: cancel}
-	r.early = e
+	a := &aside{ended: make(chan struct{}), cancel: cancel}
+	r.asides = append(r.asides, a)
 	go func() {
-		defer close(e.ended)
-		e.err = r.makeSurroundings(ctx)
+		defer close(a.ended)
+		a.err = do(ctx)
 	}()
+	return a
 }
 
-// surroundings makes the surroundings, or waits for them where they were begun.
-func (r *run) surroundings(ctx context.Context) error {
-	if r.early == nil {
-		return r.makeSurroundings(ctx)
+// or waits for the work, or does it where it was not begun.
+func (a *aside) or(ctx context.Context, do func(context.Context) error) error {
+	if a == nil {
+		return do(ctx)
 	}
-	r.early.waited.Store(true)
-	<-r.early.ended
-	return r.early.err
+	<-a.ended
+	return a.err
 }
 
-// endEarly ends what was begun early and is not needed any more.
-func (r *run) endEarly() {
-	if r.early != nil {
-		r.early.cancel()
-		<-r.early.ended
-	}
-}
-
-// tellBackground reports how far the surroundings are, in their phase.
-func (r *run) tellBackground(done, total int) {
-	if r.early == nil || r.early.waited.Load() {
-		r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done, Steps: total})
+// endAsides ends all that was begun early.
+func (r *run) endAsides() {
+	for _, a := range r.asides {
+		a.cancel()
+		<-a.ended
 	}
 }

@@ -25,6 +25,7 @@ type Gate struct {
 	// Served is the exam as optimal interpolation sees it where it serves, with the part
 	// that covariates explain; nil: as everybody does.
 	Served *evaluate.Exam
+	floor  *evaluate.Method // optimal interpolation with its answers; nil: it is asked
 }
 
 // An Entrant is a method at the gate.
@@ -132,6 +133,9 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 
 // interpolation returns the method that a challenger has to better.
 func (g Gate) interpolation(exam *evaluate.Exam) evaluate.Method {
+	if g.floor != nil {
+		return *g.floor
+	}
 	if g.Interpolation == nil {
 		return exam.Interpolation()
 	}

@@ -86,6 +86,11 @@ func weightsOf(data []byte) ([]float32, error) {
 // makeMembers trains the residual members of the new imputer.
 func (r *run) makeMembers(ctx context.Context) error {
 	delete(r.parts, PartMembers) // those of the parent belong to its imputer
+	// Not beside the imputer, whose partitions are analysed and drawn meanwhile.
+	r.counted = r.beside(ctx, r.countQueries)
+	if r.analysis != nil { // else its constants are found at the gate
+		r.examined = r.beside(ctx, r.interpolateExam)
+	}
 	if r.s.Members.Steps == 0 {
 		return nil
 	}

@@ -158,11 +158,30 @@ func (r *run) judge(ctx context.Context) error {
 	return r.folder.save(kept, r.eval)
 }
 
-func (r *run) contest(ctx context.Context) error {
-	exam, err := evaluate.NewExam(r.judgeSide, r.aroundJudge, r.judging, r.s.Judging.Mode)
-	if err != nil {
+// setExam sets the exam of the gate.
+func (r *run) setExam(context.Context) (err error) {
+	r.exam, err = evaluate.NewExam(r.judgeSide, r.aroundJudge, r.judging, r.s.Judging.Mode)
+	return err
+}
+
+// interpolateExam sets the exam and has optimal interpolation sit it, which takes
+// processors only. The analyses that networks depart from there are made with it.
+func (r *run) interpolateExam(ctx context.Context) error {
+	if err := r.setExam(ctx); err != nil {
 		return err
 	}
+	floor := evaluate.Remembered(r.analysis.Method(r.exam))
+	r.floor = &floor
+	_, err := r.exam.Judge(ctx, floor, nil, nil)
+	return err
+}
+
+func (r *run) contest(ctx context.Context) error {
+	if err := r.examined.or(ctx, r.setExam); err != nil {
+		return err
+	}
+	exam := r.exam
+	var err error
 	tell := func(done, total int) { r.hooks.Progress(Progress{Phase: PhaseGate, Step: done, Steps: total}) }
 	gate := Gate{Rule: r.s.Rule, Low: r.low, High: r.high}
 	var champion *Entrant
@@ -208,6 +227,9 @@ func (r *run) contest(ctx context.Context) error {
 		return fmt.Errorf("fit covariates: %w", err)
 	}
 	gate.Interpolation = &interpolation
+	if gate.Served == exam { // else it knows covariates too
+		gate.floor = r.floor
+	}
 	ruling, err := gate.Decide(ctx, exam, challenger, champion, tell)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 // often cells are query. A classifier that knows no more than that is left out:
 // the map of the counts is published in its place.
 func (r *run) makeReliability(ctx context.Context) error {
-	if err := r.countQueries(ctx); err != nil {
+	if err := r.counted.or(ctx, r.countQueries); err != nil {
 		return err
 	}
 	if r.s.Reliability.Steps == 0 {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"lacuna/pipeline/evaluate"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/learn"
 	"lacuna/pipeline/partition"
@@ -22,8 +24,8 @@ func Make(ctx context.Context, req Request, hooks Hooks) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("make a version: %w", err)
 	}
 	defer r.close()
-	r.beginEarly(ctx)
-	defer r.endEarly()
+	defer r.endAsides()
+	r.around = r.beside(ctx, r.makeSurroundings)
 	for _, phase := range r.phases() {
 		if err := ctx.Err(); err != nil {
 			return Outcome{}, err
@@ -60,9 +62,14 @@ type run struct {
 	scoring      []impute.Inputs   // inputs of the first choosing overlays
 	chosen       []impute.Inputs   // inputs of all choosing overlays; nil: they are made where they are needed
 	channels     []samples.Channel // of the covariates, in the order of the design
+	exam         *evaluate.Exam    // of the gate; nil: not set yet
+	floor        *evaluate.Method  // optimal interpolation with its answers to it; nil: it was not asked yet
 	low, high    float32           // range of the training values, in anomalies
 
-	early    *early // nil: nothing was begun before its phase
+	asides                    []*aside
+	around, counted, examined *aside      // of makeSurroundings, countQueries and interpolateExam
+	waited                    atomic.Bool // the phase of the surroundings has come: their progress is that of the run
+
 	prior    *prior.Model
 	strategy partition.Strategy
 	model    *impute.Model

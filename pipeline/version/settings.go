@@ -2,6 +2,7 @@ package version
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"lacuna/internal/faults"
@@ -167,6 +168,7 @@ type Budget struct {
 // With returns s with the wishes of b. Intervals shrink with the steps, so that
 // a short run is still scored and kept.
 func (s Settings) With(b Budget) Settings {
+	share := float64(s.Members.Steps) / float64(max(s.Imputer.Steps, 1))
 	if b.Side > 0 {
 		s.Imputer.Side, s.Prior.Side = b.Side, b.Side
 		s.Stride, s.Prior.Stride = max(b.Side/2, 1), max(b.Side/2, 1)
@@ -199,17 +201,15 @@ func (s Settings) With(b Budget) Settings {
 	if b.Teachers != 0 {
 		s.Teachers = max(b.Teachers, 0)
 	}
-	return s.withBeside(b)
+	return s.withBeside(b, share)
 }
 
-// withBeside makes the settings of the networks beside the imputer.
-func (s Settings) withBeside(b Budget) Settings {
-	members := s.Imputer.Steps
-	switch {
-	case b.MembersSteps >= 0:
+// withBeside makes the settings of the networks beside the imputer; share is how many
+// steps members take for each of the imputer.
+func (s Settings) withBeside(b Budget, share float64) Settings {
+	members := int(math.Round(share * float64(s.Imputer.Steps)))
+	if b.MembersSteps >= 0 {
 		members = b.MembersSteps
-	case s.Members.Steps == 0: // the preset has none
-		members = 0
 	}
 	size := s.Members.Design.Size
 	s.Members = membersOf(s.Imputer, members)
@@ -240,6 +240,10 @@ const tuningSteps = 0.6
 // score worse, 0.157 after 500 steps and 0.225 after 3,000.
 const tuningScore, tuningPatience = 200, 3
 
+// tuningMembers is how many steps the members of a version take for each of its imputer
+// where they begin with those of its parent. Their loss showed no trend over 3,000 steps.
+const tuningMembers = 0.5
+
 // From makes s the settings of a fine-tune of a version: the networks are
 // those of the version, which is all that its teachers knew.
 func (s *Settings) From(parent Parts) error {
@@ -252,6 +256,12 @@ func (s *Settings) From(parent Parts) error {
 	s.Imputer.LearningRate *= tuningRate
 	s.Imputer.Steps = max(int(tuningSteps*float64(s.Imputer.Steps)), 1)
 	s.ScoreEvery, s.Patience = min(s.ScoreEvery, tuningScore), min(s.Patience, tuningPatience)
+	if s.Members.Steps > 0 {
+		s.Members.Steps = s.Imputer.Steps
+		if parent[PartMembers] != nil {
+			s.Members.Steps = max(int(tuningMembers*float64(s.Imputer.Steps)), 1)
+		}
+	}
 	if parent[PartPrior] != nil {
 		s.Prior.Step.Steps = max(int(tuningSteps*float64(s.Prior.Step.Steps)), 1)
 	}

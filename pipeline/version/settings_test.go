@@ -39,3 +39,34 @@ func TestAFineTuneEndsSoonAfterItsBest(t *testing.T) {
 		}
 	}
 }
+
+// Members that begin with those of a parent take half the steps of its imputer, and a
+// wish for other steps of the imputer keeps that; where there are none to begin with, as
+// many as it.
+func TestMembersOfAFineTuneTakeHalfTheSteps(t *testing.T) {
+	parent := firstModel(t).Parts
+	for _, c := range []struct {
+		name  string
+		from  Parts
+		steps int // that are wished for
+		want  float64
+	}{
+		{"with members", parent, 0, 0.5}, {"with members, and a wish", parent, 100, 0.5},
+		{"without", Parts{PartImputer: parent[PartImputer]}, 0, 1}, {"no parent", nil, 60, 1},
+	} {
+		s := DefaultSettings("tiny", true)
+		if c.from != nil {
+			if err := s.From(c.from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s = s.With(Budget{Steps: c.steps, MembersSteps: -1, ReliabilitySteps: -1})
+		if got := float64(s.Members.Steps) / float64(s.Imputer.Steps); got != c.want || c.steps > 0 && s.Imputer.Steps != c.steps {
+			t.Errorf("%s: %d steps of the members for %d of the imputer", c.name, s.Members.Steps, s.Imputer.Steps)
+		}
+	}
+	paper := DefaultSettings("tiny", true).WithPaper().With(Budget{MembersSteps: -1, ReliabilitySteps: -1})
+	if paper.Members.Steps != 0 {
+		t.Errorf("the paper's preset has members of %d steps", paper.Members.Steps)
+	}
+}

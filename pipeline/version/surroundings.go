@@ -13,6 +13,19 @@ import (
 	"lacuna/pipeline/samples"
 )
 
+// surroundings makes the surroundings, or waits for them where they were begun.
+func (r *run) surroundings(ctx context.Context) error {
+	r.waited.Store(true)
+	return r.around.or(ctx, r.makeSurroundings)
+}
+
+// tellBackground reports how far the surroundings are, in their phase.
+func (r *run) tellBackground(done, total int) {
+	if r.waited.Load() {
+		r.hooks.Progress(Progress{Phase: PhaseBackground, Step: done, Steps: total})
+	}
+}
+
 // makeSurroundings analyses the days around patches and overlays where a
 // network is given that.
 func (r *run) makeSurroundings(ctx context.Context) error {
