@@ -84,7 +84,7 @@ var house = []struct{ folder, imports, tests string }{
 	// A granule's way:
 	{"daemon/covariates", "pipeline/{field ingest skill covariate}", ""},
 	{"daemon/fill", "publish modelstore version state covariates pipeline/{field seamask ingest skill quality classical covariate nn samples impute infer parts}", "pipeline/{realdata simulate engine merge}"},
-	{"daemon/jobs", "publish modelstore version fill pipeline/{field ingest skill quality impute infer parts}", ""},
+	{"daemon/jobs", "publish modelstore version slots fill pipeline/{field ingest skill quality impute infer parts}", ""},
 	{"daemon/work", "ledger fetch publish modelstore ops state supervise slots gridpin quarantine covariates fill jobs pipeline/{field ingest skill quality covariate samples impute infer parts}", "feed pipeline/{simulate engine nn}"},
 	{"daemon/workers", "publish jobs", ""},
 	{"daemon/trainjob", "modelstore state version retrain jobs workers pipeline/skill", ""},

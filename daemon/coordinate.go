@@ -163,10 +163,13 @@ func (c *coordination) lost() error {
 	return context.Cause(c.held)
 }
 
-// remote returns the part of a dataset's worker that has its granules filled.
-func (c *coordination) remote(r *renewal) *work.Remote {
+// remote returns the part of a dataset's worker that has its granules filled: by other
+// machines, or those of a backfill beside it.
+func (d *Daemon) remote(set Dataset, with shared, beat func()) *work.Remote {
+	c, r := with.turn, with.renewal
 	if c == nil {
-		return nil
+		here := jobs.NewHere(func() (string, error) { return d.store.Staging(set.Name) }, with.beside, beat)
+		return &work.Remote{Fleet: here, Folder: here, Version: r.version, Most: jobs.InFlight, Drop: here.Drop}
 	}
 	return &work.Remote{Fleet: c.fleet, Folder: c.folder, Version: r.version, Most: c.cfg.InFlight}
 }

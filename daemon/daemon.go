@@ -153,7 +153,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		time.AfterFunc(d.cfg.Drain, func() { abandon(errDrainTimeout) })
 	})()
 
-	shared := shared{book: book, out: out, renewal: renewal, turn: turn, metrics: server.Metrics(), slots: slots.New(slots.Fills())}
+	shared := shared{book: book, out: out, renewal: renewal, turn: turn, metrics: server.Metrics(), slots: slots.New(slots.Fills()), beside: slots.New(slots.Fills())}
 	stages, err := d.stages(shared)
 	if err != nil {
 		return err
@@ -207,6 +207,7 @@ type shared struct {
 	turn    *coordination // nil: granules are filled in this process
 	metrics *ops.Metrics  // nil: none are kept
 	slots   *slots.Slots  // nil: there is one worker at a time
+	beside  *slots.Slots  // of what is filled beside workers; nil: likewise
 }
 
 // stages makes the stages of every dataset. It starts none, so that after an error
@@ -350,11 +351,12 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 	if err != nil {
 		return nil, in, err
 	}
+	heartbeat := d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence)
 	return work.New(set.work(), d.cfg.work(), work.Parts{
 		Books: with.book, Reader: d.reader, Store: d.store, Models: with.renewal.models, Now: d.parts.Now, Log: d.log,
 		Queue: outbox.Queue{Book: with.book, Store: d.store, Sinks: d.cfg.Publish.SinkNames(), Skill: set.DailySkill, Now: d.parts.Now, Wake: with.out.Nudge},
-		Hold:  with.renewal.hold, Fresh: in.Fresh, Metrics: with.metrics, Slots: with.slots, Remote: with.turn.remote(with.renewal),
-		Heartbeat: d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence),
+		Hold:  with.renewal.hold, Fresh: in.Fresh, Metrics: with.metrics, Slots: with.slots, Remote: d.remote(set, with, heartbeat.Beat),
+		Heartbeat: heartbeat,
 		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
 		Whole:     func() time.Time { return in.State().Whole },
 		Fetching:  func() fetch.Days { return d.operate.Fetching(set.Name) },

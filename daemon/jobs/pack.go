@@ -32,8 +32,8 @@ type Packing struct {
 	Before  string              // file of the product to compare with; empty: there is none
 }
 
-// Pack returns a job as a message, and puts all that it needs into the folder.
-func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
+// outline returns the message of a job without anything that lies in a folder.
+func outline(job fill.Job, p Packing) (Message, error) {
 	first, _ := field.Span(job.Granule.Fields)
 	m := Message{
 		Program: version.String(), Dataset: job.Dataset, Granule: p.Granule, Revision: job.Revision, Time: first.UTC(), Product: p.Product, Picture: p.Picture, Score: p.Score,
@@ -44,7 +44,16 @@ func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
 	if job.Scored != (p.Score != "") {
 		return m, errors.New("a job is either scored or not")
 	}
-	err := f.packGranules(&m, job, p)
+	return m, nil
+}
+
+// Pack returns a job as a message, and puts all that it needs into the folder.
+func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
+	m, err := outline(job, p)
+	if err != nil {
+		return m, err
+	}
+	err = f.packGranules(&m, job, p)
 	if err == nil {
 		err = f.packMaps(&m, job)
 	}

@@ -18,7 +18,7 @@ import (
 // of another day, or of an earlier product on the cells that a replacement
 // reveals. A score that fails is recorded with the reason, and not tried again.
 func (w *Worker) score(ctx context.Context, due ledger.DueSkill) error {
-	if w.Remote != nil && due.Kind == ledger.Overlay {
+	if w.away() && due.Kind == ledger.Overlay {
 		unscored, err := w.dispatchScore(ctx, due, false)
 		if unscored != nil {
 			return w.endScore(ctx, due, ledger.Skill{}, unscored)

@@ -105,7 +105,7 @@ func (w *Worker) reanalyse(ctx context.Context, r ledger.Reopening) (revised boo
 	if err != nil {
 		return false, err
 	}
-	if w.Remote != nil {
+	if w.away() {
 		return false, w.dispatchAgain(ctx, again{Reopening: r, before: before}, g, s, false)
 	}
 	outcome, err := w.fill(ctx, g, s, false)

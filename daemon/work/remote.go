@@ -18,76 +18,35 @@ import (
 	"lacuna/publish"
 )
 
-// Fleet has jobs done on other machines.
+// Fleet has jobs done, on other machines or beside the worker.
 type Fleet interface {
 	// Send puts a job into the queue. answer is called once with its result, from
 	// another goroutine, and must not block.
 	Send(ctx context.Context, m jobs.Message, live bool, answer func(jobs.Result)) error
 }
 
-// Remote are the parts of a worker whose granules are filled on other machines. It
-// prepares them here, one after the other, as it would to fill them itself: the
-// calibration, the constants and the masks of each are the same.
+// Folder keeps what jobs need, and what they have made until it is stored.
+type Folder interface {
+	Pack(job fill.Job, p jobs.Packing) (jobs.Message, error)
+	Open(m jobs.Message) error
+	Message(dataset, granule string, revision int) (m jobs.Message, ok bool, err error)
+	Opened(dataset string) ([]jobs.Message, error)
+	Close(dataset, granule string, revision int) error
+	Forget(job string) error
+	Place(ctx context.Context, r jobs.Result, path string) error
+}
+
+// Remote are the parts of a worker whose granules are filled on other machines, or
+// beside it. It prepares them here, one after the other, as it would to fill them
+// itself: the calibration, the constants and the masks of each are the same.
 type Remote struct {
 	Fleet   Fleet
-	Folder  jobs.Folder
+	Folder  Folder
 	Version func(model string) *modelstore.Version // of a model that is loaded
 	Most    int                                    // jobs of the dataset that may be under way
-}
-
-// sentJob is a job under way.
-type sentJob struct {
-	id      string // of the job; a job that was dropped may still be answered
-	granule ledger.Granule
-	message jobs.Message
-	began   time.Time
-	score   *ledger.DueSkill // it is a score that is due; nil: a product
-	job     fill.Job         // of a score: its method and settings, without its fields
-	again   *again           // it is a reopened product; nil: none
-}
-
-// key returns the key of a job among those under way: a granule may be scored and
-// filled again at a time.
-func (j sentJob) key() int64 {
-	if j.score != nil {
-		return -j.score.ID
-	}
-	return j.granule.ID
-}
-
-// answer is the result of a job under way.
-type answer struct {
-	key int64
-	jobs.Result
-}
-
-// uses reports whether the job was made with a granule of this hash, or has no use for
-// one in this span of time.
-func (j sentJob) uses(sha256 string, first, last time.Time, past, future time.Duration) bool {
-	if last.Before(j.message.Time.Add(-past)) || first.After(j.message.Time.Add(future+j.granule.Last.Sub(j.granule.First))) {
-		return true
-	}
-	for _, sum := range j.message.Objects() {
-		if sum == sha256 {
-			return true
-		}
-	}
-	return false
-}
-
-// full reports whether no more jobs may be sent now.
-func (w *Worker) full() bool { return w.Remote != nil && len(w.sent) >= w.Remote.Most }
-
-// pending returns the first n granules that wait, less those under way.
-func (w *Worker) pending(ctx context.Context, n int) ([]ledger.Granule, error) {
-	all, err := w.Books.FirstPending(ctx, w.set.Name, n+len(w.sent))
-	var waiting []ledger.Granule
-	for _, g := range all {
-		if _, away := w.sent[g.ID]; !away && len(waiting) < n {
-			waiting = append(waiting, g)
-		}
-	}
-	return waiting, err
+	// Drop ends the jobs under way, of a fleet in this process, which fills granules of
+	// the backfill lane only; nil: other machines do all, and go on.
+	Drop func() error
 }
 
 // dispatch prepares a granule and sends its job; plain: to be filled by optimal
@@ -111,6 +70,7 @@ func (w *Worker) dispatch(ctx context.Context, g ledger.Granule, plain bool) err
 		return err
 	}
 	w.Metrics.Took(w.set.Name, ops.Decode, w.Now().Sub(began))
+	w.large = s.large()
 	m, err := w.pack(ctx, g, s, plain)
 	if err != nil {
 		return err
@@ -208,7 +168,7 @@ func (w *Worker) awaitAll(ctx context.Context, of func(sentJob) bool) error {
 		if !waits {
 			return nil
 		}
-		w.Heartbeat.Rest()
+		w.restAway()
 		select {
 		case a := <-w.answers:
 			w.Heartbeat.Beat()
@@ -237,7 +197,7 @@ func (w *Worker) awaitAny(ctx context.Context, at *arrivals) {
 		}()
 		defer func() { close(stop); <-ended }()
 	}
-	w.Heartbeat.Rest()
+	w.restAway()
 	select {
 	case a := <-w.answers:
 		w.Heartbeat.Beat()
@@ -307,6 +267,8 @@ func (w *Worker) adopt(ctx context.Context, j sentJob, r jobs.Result) error {
 		switch {
 		case r.Gone: // prepared anew in the next round
 			return fmt.Errorf("worker %s cannot fill it: %s", r.Worker, r.Failed)
+		case m.Model != nil && !w.away() && w.Models.Lost():
+			return w.dispatch(ctx, g, false) // by the device that stands in
 		case m.Model != nil:
 			w.Log.Warn("the model cannot fill the granule", "granule", g.Name, "model", m.Model.Version, "method", "oi", "worker", r.Worker, "tries", r.Dead, "err", r.Failed)
 			return w.dispatch(ctx, g, true)
@@ -336,6 +298,7 @@ func (w *Worker) adopt(ctx context.Context, j sentJob, r jobs.Result) error {
 		return err
 	}
 	w.round.Products++
+	w.gaveWay = 0
 	return w.Remote.Folder.Close(g.Dataset, g.Name, g.Revision)
 }
 

@@ -70,6 +70,9 @@ func (w *Worker) adoptScore(ctx context.Context, j sentJob, r jobs.Result) error
 // packJob makes the message of a job.
 func (w *Worker) packJob(ctx context.Context, g ledger.Granule, job fill.Job, p jobs.Packing) (m jobs.Message, err error) {
 	p.Granule, p.Options, p.Filled = g.Name, w.set.Options, w.Now()
+	if g.State == ledger.Filled && p.Product != "" && p.Before == "" { // before a crash: the file that may be there already says so
+		p.Filled = g.Changed
+	}
 	p.Path = func(sha256 string) string { return w.spooled[sha256] }
 	if g.Absent {
 		if p.Around, err = w.around(ctx, g); err != nil {

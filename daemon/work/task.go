@@ -28,12 +28,12 @@ func (w *Worker) WorkOff(ctx context.Context) (Summary, error) { return w.workOf
 
 // workOff runs tasks, the most urgent first, until none is left or the watcher has
 // ended.
-func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
-	var done Summary
+func (w *Worker) workOff(ctx context.Context, at *arrivals) (done Summary, err error) {
 	var errs []error
 	failed := map[int64]bool{} // granules that are not tried again in this round, and scores, which count from -1 down
 	release := func() {}
 	defer func() { release() }()
+	defer func() { err = errors.Join(err, w.drop()) }()
 	w.round = &done
 	if err := w.resume(ctx); err != nil {
 		return done, err
@@ -65,7 +65,7 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (Summary, error) {
 		interrupted := false
 		err = w.Slots.Within(ctx, next.live, func() error {
 			w.Heartbeat.Beat()
-			w.pressed = w.Remote == nil && !next.live && at.pressed()
+			w.pressed = !w.away() && !next.live && at.pressed()
 			if next.live {
 				return next.do(ctx, &done)
 			}
@@ -161,9 +161,10 @@ func (w *Worker) fillTask(g ledger.Granule, failed map[int64]bool) *task {
 		if g.Lane == ledger.Backfill {
 			w.Backfill.Begun()
 		}
-		if w.Remote != nil {
+		sends := w.away() || w.ahead() && g.Lane == ledger.Backfill
+		if sends {
 			err = w.dispatch(ctx, g, false)
-		} else {
+		} else if err = w.makeWay(ctx); err == nil {
 			err = w.process(ctx, g)
 		}
 		bad := (*ingest.BadGranule)(nil)
@@ -171,7 +172,7 @@ func (w *Worker) fillTask(g ledger.Granule, failed map[int64]bool) *task {
 		case errors.As(err, &bad):
 			done.SetAside++
 			err = w.setAside(ctx, g, bad)
-		case err == nil && w.Remote == nil:
+		case err == nil && !sends:
 			done.Products++
 		}
 		if err != nil && ctx.Err() == nil {

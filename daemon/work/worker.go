@@ -95,7 +95,7 @@ type Parts struct {
 	Metrics   *ops.Metrics                               // nil: none are kept
 	Heartbeat *supervise.Heartbeat                       // nil: it is not watched
 	Slots     *slots.Slots                               // nil: this is the only worker
-	Remote    *Remote                                    // nil: granules are filled in this process
+	Remote    *Remote                                    // nil: granules are filled in this process, one after the other
 	Reading   func(dataset string) ingest.Options        // how the granules of another dataset are read, for covariates; nil: there is no other
 }
 
@@ -131,13 +131,15 @@ type Worker struct {
 	beside  *covariates.Covariates
 	toldSea string // the last sea mask that was logged
 
-	// Of a worker whose granules are filled elsewhere:
+	// Of a worker whose granules are filled elsewhere, or beside it:
 	spooled map[string]string // where the decoded granules lie, by sha256
 	round   *Summary          // of the round of tasks in hand
 	sent    map[int64]sentJob // under way, by granule; scores count from -1 down
 	answers chan answer
 	refused map[int64]error // products that could not be stored in this round, by granule
 	resumed bool            // the jobs of an earlier daemon were sent again
+	large   bool            // the granule that was sent last leaves no memory for another beside it
+	gaveWay int             // how often jobs were dropped for a live granule since the last one was stored
 }
 
 // New returns the worker of a dataset. It touches nothing; Run and WorkOff do.

@@ -63,7 +63,7 @@ type Device struct {
 var ErrOtherGrid = errors.New("the model was made for another grid or transform")
 
 // A Model is a version that is ready to fill. Its methods may be called at the
-// same time; fields are filled one after the other, for a field takes the
+// same time; networks fill one field after the other, for a field takes the
 // whole device.
 type Model struct {
 	version  Version
@@ -78,10 +78,12 @@ type Model struct {
 	side        int // side of the windows that a vit takes; 0: any
 	close       func()
 
-	turn sync.Mutex // held while a field is filled
+	turn sync.Mutex // held while networks fill a field
 	busy *busyTime  // time of the networks on that field
 
-	mu     sync.Mutex    // guards limit and speeds
+	mu     sync.Mutex    // guards the rest
+	users  int           // who keep the networks
+	closed bool          // they are freed when nobody does
 	limit  size          // size that fitted after a larger one ran out of memory; zero: no limit found
 	speeds map[int]Speed // by the cells of a field
 	keep   func(cells int, s Speed)
@@ -125,12 +127,43 @@ func Load(v Version, d Device) (*Model, error) {
 	return m, nil
 }
 
-// Close frees the networks. No field may be in work.
+// Use keeps the networks until release is called, also if the model is closed
+// meanwhile. It must not be closed yet.
+func (m *Model) Use() (release func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.users++
+	return sync.OnceFunc(func() {
+		m.mu.Lock()
+		m.users--
+		last := m.closed && m.users == 0
+		m.mu.Unlock()
+		if last {
+			m.free()
+		}
+	})
+}
+
+// Close frees the networks, or has the last one of those who use them do so. No field
+// may be in work but theirs.
 func (m *Model) Close() {
+	m.mu.Lock()
+	used := m.users > 0
+	m.closed = true
+	m.mu.Unlock()
+	if !used {
+		m.free()
+	}
+}
+
+func (m *Model) free() {
 	if m.close != nil {
 		m.close()
 	}
 }
+
+// OnGPU reports whether the networks run on a GPU.
+func (m *Model) OnGPU() bool { return m.gpu }
 
 // Name returns the name of the version.
 func (m *Model) Name() string { return m.version.Name }

@@ -45,8 +45,6 @@ type Timing struct {
 
 // fill fills frame target of s, which is already cut to its window of days.
 func (m *Model) fill(ctx context.Context, s classical.Series, target int, how fillOptions) (filling, error) {
-	m.turn.Lock()
-	defer m.turn.Unlock()
 	how.progress = forward(how.progress)
 	how.began = how.now()
 	sub, err := m.prepare(ctx, s, target, how)
@@ -54,9 +52,12 @@ func (m *Model) fill(ctx context.Context, s classical.Series, target int, how fi
 		return filling{}, err
 	}
 	how.analysis = how.now().Sub(how.began)
+	m.turn.Lock()
+	defer m.turn.Unlock()
 	if err := ctx.Err(); err != nil {
 		return filling{}, err
 	}
+	how.began = how.now().Add(-how.analysis) // who waits for a turn has not lost the time
 	for size := m.size(how.cfg.Network); ; {
 		l := newLayout(sub, size, how.cfg.Network.OverlapCells)
 		out, err := m.run(ctx, sub, l, how)

@@ -169,6 +169,16 @@ func checkName(name string) error {
 // them.
 const stagingPattern = ".put-*"
 
+// Staging makes a folder for files of products of a dataset that are not stored yet. They
+// can be renamed to where Put has them written. Sweep removes it, or whoever made it.
+func (s Store) Staging(dataset string) (string, error) {
+	dir := filepath.Join(s.Root, dataset)
+	if err := durable.MakeFolders(dir); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(dir, stagingPattern)
+}
+
 // put writes into a folder of its own beside path, so that unfinished files are
 // out of sight and go with the folder.
 func (s Store) put(ctx context.Context, item Item, write func(path string) error) (stored Stored, err error) {
