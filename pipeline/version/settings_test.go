@@ -51,8 +51,10 @@ func TestMembersOfAFineTuneTakeHalfTheSteps(t *testing.T) {
 		steps int // that are wished for
 		want  float64
 	}{
-		{"with members", parent, 0, 0.5}, {"with members, and a wish", parent, 100, 0.5},
-		{"without", Parts{PartImputer: parent[PartImputer]}, 0, 1}, {"no parent", nil, 60, 1},
+		{"with members", parent, 0, 0.5},
+		{"with members, and a wish", parent, 100, 0.5},
+		{"without", Parts{PartImputer: parent[PartImputer]}, 0, 1},
+		{"no parent", nil, 60, 1},
 	} {
 		s := DefaultSettings("tiny", true)
 		if c.from != nil {
