@@ -148,8 +148,11 @@ func (h *Here) do(ctx context.Context, job *hereJob) (r Result, err error) {
 	job.dir = dir
 	h.mu.Unlock()
 	h.beat()
+	began := time.Now()
 	name := publish.WithMode(job.packing.Product, outcome.Product.Mode)
 	r.Made, err = Write(filepath.Join(dir, staged), Draft{Name: name, Picture: job.packing.Picture}, job.Granule, outcome)
+	r.Took = tookBy(outcome)
+	r.Took.Writing = time.Since(began).Seconds()
 	h.beat()
 	return r, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"lacuna/daemon/fill"
 	"lacuna/daemon/version"
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/infer"
@@ -183,4 +184,21 @@ type Result struct {
 
 	Worker  string  `json:"worker"`
 	Seconds float64 `json:"seconds"` // that the worker took
+	Took    Took    `json:"took,omitzero"`
+}
+
+// Took are the seconds of the stages of a job, each by itself.
+type Took struct {
+	Analysis float64 `json:"analysis"` // by processors
+	Network  float64 `json:"network"`  // prediction and members
+	Writing  float64 `json:"writing"`
+}
+
+// tookBy returns the time that an outcome took.
+func tookBy(o fill.Outcome) (t Took) {
+	for _, a := range o.Analyses {
+		t.Analysis += a.Took.Analysis.Seconds()
+		t.Network += (a.Took.Look + a.Took.Members).Seconds()
+	}
+	return t
 }

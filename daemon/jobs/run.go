@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"lacuna/daemon/fill"
 	"lacuna/daemon/version"
@@ -132,7 +133,9 @@ func (r *Runner) write(id string, m Message, job fill.Job, outcome fill.Outcome)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	path := filepath.Join(dir, "product")
-	result.Job = id
+	began := time.Now()
+	result.Job, result.Took = id, tookBy(outcome)
+	defer func() { result.Took.Writing = time.Since(began).Seconds() }()
 	if result.Made, err = Write(path, Draft{Name: publish.WithMode(m.Product, outcome.Product.Mode), Picture: m.Picture}, job.Granule, outcome); err != nil {
 		return result, err
 	}

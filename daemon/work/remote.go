@@ -234,6 +234,7 @@ func (w *Worker) take(ctx context.Context, a answer) {
 		return
 	}
 	w.Metrics.Took(w.set.Name, ops.Analyse, time.Duration(a.Seconds*float64(time.Second)))
+	w.Log.Debug("job done", "granule", j.granule.Name, "worker", a.Worker, "seconds", a.Seconds, "analysis", a.Took.Analysis, "network", a.Took.Network, "writing", a.Took.Writing)
 	if j.again != nil {
 		if err := w.adoptAgain(ctx, j, a.Result); err != nil && ctx.Err() == nil {
 			w.refused[a.key] = fmt.Errorf("reopened product of %s: %w", j.granule.Name, err)

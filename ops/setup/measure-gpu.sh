@@ -6,6 +6,7 @@
 #   compile    the training step of a base network, by what is known of the card and without
 #   finetune   a base network fine-tuned from a parent, with its gate, alone on the machine
 #   daily      a service with nothing but defaults fills a daily sea of 790×1101: tier, and granules an hour
+#   backfill   the same sea by a backfill, whose stages overlap: granules an hour, and the share of the slowest stage
 #   basin      the tiers on such a sea, and how long members take
 #   roofline   how far each stage is from what the machine can do
 #
@@ -19,7 +20,7 @@ out=$1
 shift
 [[ -n ${PACKS:-} ]] || { echo "measure-gpu: PACKS is not set: source unpack.sh first" >&2; exit 2; }
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(compile finetune daily basin roofline)
+[[ $# -gt 0 ]] || parts=(compile finetune daily backfill basin roofline)
 here=$(cd "$(dirname "$0")" && pwd)
 engine=${ENGINE:-xla:cuda} size=${SIZE:-base} grid=${GRID:-790x1101} days=${DAYS:-20} steps=${STEPS:-1000}
 mkdir -p "$out"
@@ -72,6 +73,26 @@ daily() {
   say "$(awk '/msg="product stored"/ {if (!n++) first = $1; last = $1}
     END {if (last > first) printf "%d granules an hour", 3600 * (n - 1) / (last - first)}' daily.log)"
   lacuna why --config daily.yaml "$(basename "$(ls archive/*.nc | tail -n 1)")" | tee -a log
+}
+
+# The sea of daily once more, in a state of its own. Of each stage the mean is taken over
+# all products but the first, which waits for programs to be compiled: no more than
+# 3600 / the slowest of them can be made in an hour.
+backfill() {
+  [[ -e daily.yaml ]] || { echo "measure-gpu: backfill is of the sea of daily: run that first" >&2; exit 2; }
+  sed -E '/^(state|products)_dir:/s|/var|/backfill|' daily.yaml >backfill.yaml
+  local all=(archive/*.nc) first last
+  first=$(basename "${all[0]}") last=$(basename "${all[-1]}")
+  timed backfill.log lacuna backfill --config backfill.yaml --debug --from "${first:0:4}-${first:4:2}-${first:6:2}" --to "${last:0:4}-${last:4:2}-${last:6:2}"
+  say "$(awk '
+    /msg="product stored"/ {if (!n++) first = $1; last = $1}
+    /msg="job done"/ && jobs++ {for (i = 2; i <= NF; i++) if (split($i, v, "=") == 2 && v[1] ~ /^(analysis|network|writing)$/) sum[v[1]] += v[2]}
+    END {
+      if (n < 2) exit 1
+      for (s in sum) {mean = sum[s] / (jobs - 1); printf "%s %.2f s, ", s, mean; if (mean > slowest) slowest = mean}
+      rate = 3600 * (n - 1) / (last - first)
+      printf "%d granules an hour, %d %% of the slowest stage", rate, 100 * rate * slowest / 3600
+    }' backfill.log)"
 }
 
 basin() { timed basin.log lacuna lab basin -engine "$engine" -size "$size" -height "${grid%x*}" -width "${grid#*x}" -json; }
