@@ -77,7 +77,8 @@ daily() {
 
 # The sea of daily once more, in a state of its own. Of each stage the mean is taken over
 # all products but the first, which waits for programs to be compiled: no more than
-# 3600 / the slowest of them can be made in an hour.
+# 3600 / the slowest of them can be made in an hour. Without a GPU analysis and network
+# are one stage: both have all processors.
 backfill() {
   [[ -e daily.yaml ]] || { echo "measure-gpu: backfill is of the sea of daily: run that first" >&2; exit 2; }
   sed -E '/^(state|products)_dir:/s|/var|/backfill|' daily.yaml >backfill.yaml
@@ -86,9 +87,11 @@ backfill() {
   timed backfill.log lacuna backfill --config backfill.yaml --debug --from "${first:0:4}-${first:4:2}-${first:6:2}" --to "${last:0:4}-${last:4:2}-${last:6:2}"
   say "$(awk '
     /msg="product stored"/ {if (!n++) first = $1; last = $1}
+    /msg="engine chosen"/ && / engine=ort / {shared = 1}
     /msg="job done"/ && jobs++ {for (i = 2; i <= NF; i++) if (split($i, v, "=") == 2 && v[1] ~ /^(analysis|network|writing)$/) sum[v[1]] += v[2]}
     END {
       if (n < 2) exit 1
+      if (shared) {sum["analysis and network"] = sum["analysis"] + sum["network"]; delete sum["analysis"]; delete sum["network"]}
       for (s in sum) {mean = sum[s] / (jobs - 1); printf "%s %.2f s, ", s, mean; if (mean > slowest) slowest = mean}
       rate = 3600 * (n - 1) / (last - first)
       printf "%d granules an hour, %d %% of the slowest stage", rate, 100 * rate * slowest / 3600

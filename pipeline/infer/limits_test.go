@@ -116,11 +116,18 @@ func TestTheDeadlinePicksTheTier(t *testing.T) {
 	}
 }
 
-// paced returns a model whose networks take a second a call, and its clock.
+// paced returns a model whose networks take a second a call, and what fills by it.
 func paced(t *testing.T, s Scene) (*Model, func(cfg Config) Sampling) {
 	t.Helper()
+	m, fill, _ := pacedAndTimed(t, s)
+	return m, fill
+}
+
+// pacedAndTimed returns the number of calls, too.
+func pacedAndTimed(t *testing.T, s Scene) (m *Model, fill func(cfg Config) Sampling, took func() int) {
+	t.Helper()
 	var calls atomic.Int64
-	m := fakeModel(fakeNetworks{
+	m = fakeModel(fakeNetworks{
 		predicts: func(_ int, in impute.Inputs) (impute.Prediction, error) {
 			calls.Add(1)
 			return impute.Prediction{Mean: constant(0, in.Cells()), Sigma: constant(1, in.Cells())}, nil
@@ -142,7 +149,7 @@ func paced(t *testing.T, s Scene) (*Model, func(cfg Config) Sampling) {
 			t.Fatal(err)
 		}
 		return out[0].Sampling
-	}
+	}, func() int { return int(calls.Load()) }
 }
 
 // On a field of a size that was never seen a few steps are drawn first, in place
@@ -165,29 +172,69 @@ func TestADeadlineIsMeasuredOnTheFieldItself(t *testing.T) {
 }
 
 // What was measured before, with fields of that size, counts, and that of other
-// sizes says nothing. A machine that was busy then is found out.
+// sizes says nothing. A machine that was busy then is found out with the first field.
 func TestSpeedsAreRememberedByTheSizeOfTheField(t *testing.T) {
 	s := basin(40, 48, false)
 	cells := len(s.Sea)
 	cfg := modelConfig("")
 	cfg.Network.Deadline = time.Hour
-	slow := Speed{Step: time.Duration(1e6 / float64(cells) * float64(time.Hour))} // an hour a step
-	for at, want := range map[int]Tier{cells: Fast, cells + 1: Full} {
-		m, fill := paced(t, s)
+	slow, quick := Speed{Step: perMillion(time.Hour, cells)}, Speed{Step: perMillion(time.Second, cells)}
+	const calls = 1 + 16*39 // of the tier full, without a trial
+	for _, tt := range []struct {
+		known map[int]Speed
+		trial bool
+	}{{map[int]Speed{cells: quick}, false}, {map[int]Speed{cells + 1: quick}, true}, {map[int]Speed{cells: slow}, true}} {
+		m, fill, took := pacedAndTimed(t, s)
 		kept := map[int]Speed{}
-		m.Remember(map[int]Speed{at: slow}, func(cells int, s Speed) { kept[cells] = s })
-		if got := fill(cfg).Tier; got != want {
-			t.Errorf("with a speed of %d cells: tier %s, want %s", at, got, want)
+		m.Remember(tt.known, func(cells int, s Speed) { kept[cells] = s })
+		if got := fill(cfg).Tier; got != Full {
+			t.Errorf("with the speeds %v: tier %s", tt.known, got)
 		}
-		if kept[cells].Look == 0 || want == Full && kept[cells] != m.Speed(cells) {
+		if got := took(); (got > calls) != tt.trial {
+			t.Errorf("with the speeds %v: %d calls, and %d are those of the tier", tt.known, got, calls)
+		}
+		if kept[cells].Look == 0 || kept[cells] != m.Speed(cells) {
 			t.Errorf("kept %+v, the speed is %+v", kept[cells], m.Speed(cells))
 		}
-		for range 12 { // each halves what is left of the old figure
-			fill(cfg)
+	}
+}
+
+// A trial takes as long as the field: while it changes nothing it is made ever less
+// often, and when the machine is faster than it was the next one finds out.
+func TestASpeedIsTriedLessOftenWhileItChangesNothing(t *testing.T) {
+	s := basin(40, 48, false)
+	m, fill, took := pacedAndTimed(t, s)
+	cfg := modelConfig("")
+	cfg.Network.Deadline = 30 * time.Second // standard takes 41 s
+	var tries []int
+	field := func(i int) Tier {
+		before := took()
+		got := fill(cfg).Tier
+		if took()-before > 1 {
+			tries = append(tries, i)
 		}
-		if got := fill(cfg).Tier; got != Full {
-			t.Errorf("with a speed of %d cells: tier %s in the end, want full", at, got)
+		return got
+	}
+	const fields = 40
+	for i := range fields {
+		if got := field(i); got != Fast {
+			t.Fatalf("field %d: tier %s", i, got)
 		}
+	}
+	if want := []int{0, 2, 5, 10, 19, 36}; !slices.Equal(tries, want) {
+		t.Errorf("the speed was tried with the fields %v, want %v", tries, want)
+	}
+	cells := len(s.Sea)
+	m.speeds[cells] = Speed{Step: perMillion(time.Hour, cells)}
+	cfg.Network.Deadline = time.Hour
+	first := -1
+	for i := range 2 * seldom {
+		if field(fields+i) == Full && first < 0 {
+			first = i
+		}
+	}
+	if first < 0 || first > seldom {
+		t.Errorf("a machine that is no longer busy is found out with field %d", first)
 	}
 }
 

@@ -86,6 +86,7 @@ type Model struct {
 	closed bool          // they are freed when nobody does
 	limit  size          // size that fitted after a larger one ran out of memory; zero: no limit found
 	speeds map[int]Speed // by the cells of a field
+	trials map[int]trials
 	keep   func(cells int, s Speed)
 }
 
@@ -276,13 +277,18 @@ func (m *Model) shrink(s size) (size, bool) {
 	return s, true
 }
 
+// perMillion returns a time of a field as that of a million cells.
+func perMillion(took time.Duration, cells int) time.Duration {
+	return time.Duration(float64(took) * 1e6 / float64(max(cells, 1)))
+}
+
 // measured updates the speed with fields of so many cells. got are times of one
 // field; a part that is zero was not measured.
 func (m *Model) measured(cells int, got Speed) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	update := func(was, took time.Duration) time.Duration {
-		per := time.Duration(float64(took) * 1e6 / float64(max(cells, 1)))
+		per := perMillion(took, cells)
 		if was == 0 || took == 0 {
 			return was + per
 		}

@@ -41,15 +41,52 @@ func (m *Model) tier(ctx context.Context, sub *preparedField, l layout, how fill
 		return Sampling{Tier: n.Tier}, nil
 	}
 	cells := sub.grid.Len()
+	known := Sampling{}
 	if step := m.Speed(cells).Step; step > 0 {
-		if s := how.pick(step, cells); s.Tier == Full {
-			return s, nil
+		if known = how.pick(step, cells); known.Tier == Full || m.tried(cells) {
+			return known, nil
 		}
 	}
 	// Nothing was measured with this size of field, or when the machine was busier
 	// than it may be now.
 	step, err := m.step(ctx, sub, l, how, draw)
-	return how.pick(step, cells), err
+	s := how.pick(step, cells)
+	m.trial(cells, s != known)
+	return s, err
+}
+
+// trials say when the speed of a step is tried again: that takes as long as the rest of
+// a field in the tier fast. After one that changed nothing it is tried half as often.
+type trials struct{ fields, pause int }
+
+// seldom is the longest pause between two trials, in fields.
+const seldom = 16
+
+// tried counts a field of a size, and reports whether the last trial with one is recent.
+func (m *Model) tried(cells int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.trials[cells]
+	t.fields++
+	if t.fields > t.pause {
+		return false
+	}
+	m.trials[cells] = t
+	return true
+}
+
+// trial notes a trial, and whether it changed the tier.
+func (m *Model) trial(cells int, changed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pause := min(max(2*m.trials[cells].pause, 1), seldom)
+	if changed {
+		pause = 1
+	}
+	if m.trials == nil {
+		m.trials = map[int]trials{}
+	}
+	m.trials[cells] = trials{pause: pause}
 }
 
 // pick returns the sampling of a field where a step of a member takes so long per
@@ -61,6 +98,18 @@ func (h fillOptions) pick(step time.Duration, cells int) Sampling {
 		return Sampling{Tier: Fast, Follows: best}
 	}
 	return Sampling{Tier: best}
+}
+
+// found notes what a trial says of the time of a step. A machine that turns out to be
+// more than twice as fast as it was is taken at its word.
+func (m *Model) found(cells int, step time.Duration) {
+	m.mu.Lock()
+	if was := m.speeds[cells]; perMillion(step, cells) < was.Step/2 {
+		was.Step = 0
+		m.speeds[cells] = was
+	}
+	m.mu.Unlock()
+	m.measured(cells, Speed{Step: step})
 }
 
 // step measures the time of one step of one member per million cells, by a few
@@ -83,7 +132,7 @@ func (m *Model) step(ctx context.Context, sub *preparedField, l layout, how fill
 	groups := (draw.recipe.Members + membersTogether - 1) / membersTogether
 	steps := groups*draw.recipe.ODE.Calls() - 1 // of a group each
 	one := last.Sub(first) / time.Duration(steps*min(draw.recipe.Members, membersTogether))
-	m.measured(cells, Speed{Step: max(one, 1)})
+	m.found(cells, max(one, 1))
 	return m.Speed(cells).Step, nil
 }
 
