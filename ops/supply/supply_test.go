@@ -310,3 +310,28 @@ func write(t *testing.T, path string, text []byte) {
 		t.Fatal(err)
 	}
 }
+
+// Go as a Python package has no licence at its top, and one of the same authors below it.
+func TestTheStandardLibraryHasALicenceWithoutOneAtItsTop(t *testing.T) {
+	root := t.TempDir()
+	of := func() string {
+		t.Helper()
+		dir, err := Sources{GoRoot: root}.Dir(Module{Path: std})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	if got := of(); got != root {
+		t.Errorf("without any licence it is looked for in %s", got)
+	}
+	beside := filepath.Join(root, "src", "cmd", "vendor", "golang.org", "x", "mod")
+	write(t, filepath.Join(beside, "LICENSE"), []byte("a licence"))
+	if got := of(); got != beside {
+		t.Errorf("the licence is in %s, and is looked for in %s", beside, got)
+	}
+	write(t, filepath.Join(root, "LICENSE"), []byte("a licence"))
+	if got := of(); got != root {
+		t.Errorf("with its own it is looked for in %s", got)
+	}
+}
