@@ -60,8 +60,9 @@ systemctl show lacuna -p ActiveState -p SubState -p StatusText
 SH
 bar "$from to a running service" 900
 
+# Days whose later ones came after them are made again: there may be more than fourteen.
 step "Fourteen products, on disk and by Kafka" <<'SH'
-timeout 600 bash -c 'until lacuna status | grep -qE "^black-sea .* 14 +0 "; do sleep 2; done'
+timeout 600 bash -c 'until lacuna status | grep -qE "^black-sea .* 0 +(1[4-9]|2[0-9]) +0 "; do sleep 2; done'
 
 lacuna publish status
 
