@@ -87,6 +87,15 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
+// unlessStopped returns the error of a start; nil where the daemon was told to stop before
+// it was over: that is no failure.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
 // begin opens the ledger when it is this daemon's turn. The error is errStopped where
 // it was stopped before.
 func (d *Daemon) begin(ctx context.Context) (*coordination, *ledger.Ledger, error) {

@@ -110,13 +110,13 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	defer turn.close()
 	defer d.books().Close(ctx, book)
 	out, err := d.openOutbox(ctx, book)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	defer out.Close()
 	renewal := d.openRenewal(book)
@@ -125,12 +125,12 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.renewal = renewal
 	look, err := book.Look(ctx)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	defer look.Close()
 	server, err := d.listen(book, look)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 
 	// Cancelling ctx stops the intake only. A worker finishes the granule in

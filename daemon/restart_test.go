@@ -130,3 +130,14 @@ func TestADamagedLedgerIsFatal(t *testing.T) {
 		t.Error("only a damaged ledger is fatal")
 	}
 }
+
+// A daemon that is told to stop while it starts has not failed, whatever it was at.
+func TestAStopDuringTheStartIsNoFailure(t *testing.T) {
+	b := newBench(t)
+	b.plain()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := b.daemon(t).Run(ctx); err != nil {
+		t.Errorf("Run() = %v", err)
+	}
+}
