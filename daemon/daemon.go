@@ -130,7 +130,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer look.Close()
 	server, err := d.listen(book, look)
 	if err != nil {
-		return unlessStopped(ctx, err)
+		return err
 	}
 
 	// Cancelling ctx stops the intake only. A worker finishes the granule in

@@ -15,7 +15,6 @@ import (
 
 	"lacuna/daemon/fill"
 	"lacuna/daemon/slots"
-	"lacuna/pipeline/ingest"
 	"lacuna/publish"
 )
 
@@ -66,11 +65,6 @@ func (h *Here) Pack(job fill.Job, p Packing) (Message, error) {
 	if err != nil {
 		return m, err
 	}
-	m.History = filesOf(job.History)
-	m.Target.File = File{Name: job.Granule.Name, SHA256: job.Granule.SHA256}
-	if p.Around != nil {
-		m.Target = Target{File: File{Name: p.Granule}, Absent: true, First: m.Time, Around: filesOf(p.Around)}
-	}
 	job.Filled = m.Filled
 	kept := &hereJob{Job: job, packing: p, release: func() {}}
 	if job.Model != nil {
@@ -84,13 +78,6 @@ func (h *Here) Pack(job fill.Job, p Packing) (Message, error) {
 	}
 	h.jobs[placeOf(m)] = kept
 	return m, nil
-}
-
-func filesOf(granules []ingest.Granule) (all []File) {
-	for _, g := range granules {
-		all = append(all, File{Name: g.Name, SHA256: g.SHA256})
-	}
-	return all
 }
 
 // placeOf names the revision that a job is of: there is one job of each at a time.
@@ -113,10 +100,9 @@ func (h *Here) Send(ctx context.Context, m Message, _ bool, answer func(Result))
 	ctx, job.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	job.id, job.ended = id, make(chan struct{})
 	go func() {
-		began := time.Now()
 		r, err := h.do(ctx, job)
 		dropped := ctx.Err() != nil
-		r.Job, r.Worker, r.Seconds = id, "of this process", time.Since(began).Seconds()
+		r.Job, r.Worker = id, "of this process"
 		if err != nil {
 			r.Failed = err.Error()
 		}
@@ -136,7 +122,8 @@ func (h *Here) do(ctx context.Context, job *hereJob) (r Result, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	outcome, err := h.analyse(ctx, job)
+	outcome, began, err := h.analyse(ctx, job)
+	defer func() { r.Seconds = time.Since(began).Seconds() }()
 	if err != nil {
 		return r, err
 	}
@@ -148,11 +135,11 @@ func (h *Here) do(ctx context.Context, job *hereJob) (r Result, err error) {
 	job.dir = dir
 	h.mu.Unlock()
 	h.beat()
-	began := time.Now()
+	writing := time.Now()
 	name := publish.WithMode(job.packing.Product, outcome.Product.Mode)
 	r.Made, err = Write(filepath.Join(dir, staged), Draft{Name: name, Picture: job.packing.Picture}, job.Granule, outcome)
 	r.Took = tookBy(outcome)
-	r.Took.Writing = time.Since(began).Seconds()
+	r.Took.Writing = time.Since(writing).Seconds()
 	h.beat()
 	return r, err
 }
@@ -160,22 +147,24 @@ func (h *Here) do(ctx context.Context, job *hereJob) (r Result, err error) {
 // staged is the name of a product in its folder, before it is stored.
 const staged = "product"
 
-// analyse fills a job when it is its turn.
-func (h *Here) analyse(ctx context.Context, job *hereJob) (outcome fill.Outcome, err error) {
+// analyse fills a job when it is its turn, and returns when that was.
+func (h *Here) analyse(ctx context.Context, job *hereJob) (outcome fill.Outcome, began time.Time, err error) {
+	began = time.Now()
 	share := int64(both)
 	if job.Model != nil && job.Model.OnGPU() {
 		share = 1
 	}
 	if err := h.device.Acquire(ctx, share); err != nil {
-		return outcome, err
+		return outcome, began, err
 	}
 	defer h.device.Release(share)
 	err = h.turns.Within(ctx, false, func() error {
+		began = time.Now()
 		h.beat()
 		outcome, err = fill.Analyse(ctx, job.Job, func(int, int) { h.beat() })
 		return err
 	})
-	return outcome, err
+	return outcome, began, err
 }
 
 // Drop ends all jobs and forgets them, whatever has become of them.

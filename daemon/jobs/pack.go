@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"lacuna/daemon/fill"
@@ -32,7 +33,7 @@ type Packing struct {
 	Before  string              // file of the product to compare with; empty: there is none
 }
 
-// outline returns the message of a job without anything that lies in a folder.
+// outline returns the message of a job without what has to be put into a folder to be named.
 func outline(job fill.Job, p Packing) (Message, error) {
 	first, _ := field.Span(job.Granule.Fields)
 	m := Message{
@@ -44,7 +45,19 @@ func outline(job fill.Job, p Packing) (Message, error) {
 	if job.Scored != (p.Score != "") {
 		return m, errors.New("a job is either scored or not")
 	}
+	m.History = filesOf(job.History)
+	m.Target.File = File{Name: job.Granule.Name, SHA256: job.Granule.SHA256}
+	if p.Around != nil {
+		m.Target = Target{File: File{Name: p.Granule}, Absent: true, First: m.Time, Around: filesOf(p.Around)}
+	}
 	return m, nil
+}
+
+func filesOf(granules []ingest.Granule) (all []File) {
+	for _, g := range granules {
+		all = append(all, File{Name: g.Name, SHA256: g.SHA256})
+	}
+	return all
 }
 
 // Pack returns a job as a message, and puts all that it needs into the folder.
@@ -53,7 +66,7 @@ func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
 	if err != nil {
 		return m, err
 	}
-	err = f.packGranules(&m, job, p)
+	err = f.addGranules(m, p)
 	if err == nil {
 		err = f.packMaps(&m, job)
 	}
@@ -69,31 +82,18 @@ func (f Folder) Pack(job fill.Job, p Packing) (Message, error) {
 	return m, nil
 }
 
-func (f Folder) packGranules(m *Message, job fill.Job, p Packing) error {
-	share := func(of []ingest.Granule) ([]File, error) {
-		var files []File
-		for _, g := range of {
-			if err := f.Add(p.Path(g.SHA256), g.SHA256); err != nil {
-				return nil, err
-			}
-			files = append(files, File{Name: g.Name, SHA256: g.SHA256})
+// addGranules puts the files of a message's granules into the folder.
+func (f Folder) addGranules(m Message, p Packing) error {
+	files := slices.Concat(m.History, m.Target.Around)
+	if !m.Target.Absent {
+		files = append(files, m.Target.File)
+	}
+	for _, g := range files {
+		if err := f.Add(p.Path(g.SHA256), g.SHA256); err != nil {
+			return err
 		}
-		return files, nil
 	}
-	var err error
-	if m.History, err = share(job.History); err != nil {
-		return err
-	}
-	if p.Around != nil {
-		m.Target = Target{File: File{Name: p.Granule}, Absent: true, First: m.Time}
-		m.Target.Around, err = share(p.Around)
-		return err
-	}
-	target, err := share([]ingest.Granule{job.Granule})
-	if err == nil {
-		m.Target.File = target[0]
-	}
-	return err
+	return nil
 }
 
 func (f Folder) packMaps(m *Message, job fill.Job) (err error) {

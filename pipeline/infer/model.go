@@ -81,12 +81,12 @@ type Model struct {
 	turn sync.Mutex // held while networks fill a field
 	busy *busyTime  // time of the networks on that field
 
-	mu     sync.Mutex    // guards the rest
-	users  int           // who keep the networks
-	closed bool          // they are freed when nobody does
-	limit  size          // size that fitted after a larger one ran out of memory; zero: no limit found
-	speeds map[int]Speed // by the cells of a field
-	trials map[int]trials
+	mu     sync.Mutex     // guards the rest
+	users  int            // who keep the networks
+	closed bool           // they are freed when nobody does
+	limit  size           // size that fitted after a larger one ran out of memory; zero: no limit found
+	speeds map[int]Speed  // by the cells of a field
+	trials map[int]trials // likewise
 	keep   func(cells int, s Speed)
 }
 
