@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint checks formatted fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime parts vulnfiles
+.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint checks formatted fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime openvino parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -15,6 +15,7 @@ GOLANGCI := $(CACHE)/bin/golangci-lint-$(GOLANGCI_VERSION)
 
 export LACUNA_PYTHON ?= $(VENV)/bin/python
 export LACUNA_AXE ?= $(CACHE)/axe
+export LACUNA_TEST_OPENVINO ?= $(CACHE)/openvino/libonnxruntime.so
 # A libonnxruntime named by the environment wins over the one in the cache.
 ifeq ($(origin LACUNA_ONNXRUNTIME),undefined)
 export LACUNA_ONNXRUNTIME := $(ORT_DIR)/libonnxruntime.so
@@ -231,6 +232,7 @@ parts:
 	  "kcat=command -v kcat" "vsftpd=command -v vsftpd" "curl=command -v curl" \
 	  "chromium=command -v chromium" "prometheus=command -v promtool" || echo "make: some tests will be skipped" >&2
 	@ops/setup/axe.sh $(CACHE)/axe || echo "make: what keeps people from using the pages will be looked for without axe-core" >&2
+	@$(MAKE) --no-print-directory openvino >/dev/null || echo "make: networks in bfloat16 on processors will not be tested" >&2
 	@ops/setup/kafka/broker.sh $(CACHE)/kafka || echo "make: the tests with a real Kafka broker will be skipped" >&2
 
 # The known vulnerabilities, from the Go proxy into the module cache. Not every
@@ -241,6 +243,10 @@ vulnfiles:
 
 onnxruntime: system
 	@[ -z "$(OWN_ORT)" ] || { ops/setup/python.sh $(VENV); ops/setup/onnxruntime.sh $(VENV) $(ORT_DIR); }
+
+openvino: system ## libonnxruntime with OpenVINO in .cache/openvino: networks run faster on processors with AMX
+	@ops/setup/python.sh $(VENV); ops/setup/onnxruntime.sh $(VENV) $(CACHE)/openvino openvino
+	@echo "to use it: export LACUNA_ONNXRUNTIME=$(CACHE)/openvino/libonnxruntime.so"
 
 $(GOLANGCI):
 	@echo "installing golangci-lint $(GOLANGCI_VERSION) into .cache/bin"

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/gomlx/gomlx/backends"
@@ -51,7 +53,24 @@ type Engine struct {
 	Refused []error // reasons why preferred engines or libraries are not used
 	Away    error   // reason why this engine stands in for the GPU that was asked for; nil: it does not
 
-	log *slog.Logger
+	matrices *ort.Backend // for prediction, see For; nil: this engine
+	log      *slog.Logger
+}
+
+// Finalize closes the engine and frees its memory.
+func (e *Engine) Finalize() {
+	if e.matrices != nil {
+		e.matrices.Finalize()
+	}
+	e.Backend.Finalize()
+}
+
+// Description names the runtime, and how it predicts where that is another way.
+func (e *Engine) Description() string {
+	if e.matrices == nil {
+		return e.Backend.Description()
+	}
+	return e.Backend.Description() + "; predicts in bfloat16 by OpenVINO"
 }
 
 // OnGPU reports whether an engine of that name computes on a GPU.
@@ -139,5 +158,12 @@ func openORT(name string, cfg ort.Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{Backend: b, Kind: name, Library: b.Library().Path, Refused: b.Library().Refused}, nil
+	e := &Engine{Backend: b, Kind: name, Library: b.Library().Path, Refused: b.Library().Refused}
+	if name != ORT {
+		return e, nil
+	}
+	if e.matrices, err = openMatrices(cfg); err != nil && !errors.Is(err, errNoMatrices) {
+		e.Refused = append(slices.Clone(e.Refused), err)
+	}
+	return e, nil
 }

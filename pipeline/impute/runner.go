@@ -160,7 +160,11 @@ func (r *Runner) program(name string, o *loadedNetwork, b body, inputs []*tensor
 	if p, ok := r.programs[key]; ok {
 		return p, nil
 	}
-	p, err := engine.Compile(r.backend, name, func(g *graph.Graph) []*graph.Node {
+	backend := r.backend
+	if !r.cfg.Shared {
+		backend = engine.For(backend, cells(shape))
+	}
+	p, err := engine.Compile(backend, name, func(g *graph.Graph) []*graph.Node {
 		var w nn.Weights
 		if r.cfg.Shared {
 			w = nn.Slices(graph.Parameter(g, "weights", shapes.Make(dtypes.Float32, len(o.weights))))
@@ -178,6 +182,16 @@ func (r *Runner) program(name string, o *loadedNetwork, b body, inputs []*tensor
 	}
 	r.programs[key] = p
 	return p, nil
+}
+
+// cells returns the number of cells of the windows among the inputs of a program.
+func cells(shape []shapes.Shape) int {
+	for _, s := range shape {
+		if s.Rank() == 4 { // batch, channels, height, width
+			return s.Dimensions[2] * s.Dimensions[3]
+		}
+	}
+	return 0
 }
 
 func release(ts ...*tensors.Tensor) {

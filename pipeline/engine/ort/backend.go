@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 type Config struct {
 	Library       string // path of libonnxruntime; empty: see LibraryPath
 	Provider      string // "cpu" (also when empty), "cuda", "tensorrt" or another that the library has
+	BFloat16      bool   // let openvino compute in bfloat16, where the processor can
 	Threads       int    // threads that share one operator; 0: OMP_NUM_THREADS, or else all cores
 	ProfilePrefix string // path prefix of ONNX Runtime's own profile of each graph; empty: not written
 	// KeepSessions keeps compiled graphs for the other backends of this process with
@@ -80,7 +82,10 @@ func (b *Backend) keeps() bool {
 	return b.cfg.KeepSessions && b.provider == cpuProvider && b.cfg.ProfilePrefix == ""
 }
 
-const cpuProvider = "CPUExecutionProvider"
+const (
+	cpuProvider = "CPUExecutionProvider"
+	openVINO    = "OpenVINOExecutionProvider"
+)
 
 // chooseProvider finds the library's own name of a provider.
 func chooseProvider(asked string, available []string) (string, error) {
@@ -158,12 +163,29 @@ func (b *Backend) appendProvider(opts *runtimelib.SessionOptions) error {
 			return fmt.Errorf("start the TensorRT provider (is TensorRT installed and on the library path?): %w", err)
 		}
 		return nil
+	case openVINO:
+		if err := opts.AppendExecutionProvider("OpenVINO", b.openVINOOptions()); err != nil {
+			return fmt.Errorf("start the OpenVINO provider: %w", err)
+		}
+		return nil
 	}
 	name := strings.TrimSuffix(b.provider, "ExecutionProvider")
 	if err := opts.AppendExecutionProvider(name, nil); err != nil {
 		return fmt.Errorf("start the %s provider: %w", name, err)
 	}
 	return nil
+}
+
+// openVINOOptions are those of a session on the processor.
+func (b *Backend) openVINOOptions() map[string]string {
+	precision := "f32"
+	if b.cfg.BFloat16 {
+		precision = "bf16"
+	}
+	return map[string]string{
+		"device_type": "CPU", "num_of_threads": strconv.Itoa(b.cfg.Threads),
+		"load_config": fmt.Sprintf(`{"CPU": {"INFERENCE_PRECISION_HINT": %q}}`, precision),
+	}
 }
 
 // Name returns "ort".

@@ -129,16 +129,18 @@ func inFolders(folders []string) []string {
 }
 
 // checkLibrary returns the path of the library without links. The runtime loads
-// its execution providers from the same folder, so they are checked too.
+// its execution providers and what they link from the same folder, so these are checked too.
 func checkLibrary(path string) (string, error) {
 	found, err := trusted.File(path)
 	if err != nil {
 		return "", err
 	}
-	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(found), "libonnxruntime_providers_*")) // fails on a malformed pattern only
-	for _, provider := range beside {
-		if _, err := trusted.File(provider); err != nil {
-			return "", err
+	for _, pattern := range []string{"libonnxruntime_providers_*", "libopenvino*", "libtbb*"} {
+		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(found), pattern)) // fails on a malformed pattern only
+		for _, provider := range beside {
+			if _, err := trusted.File(provider); err != nil {
+				return "", err
+			}
 		}
 	}
 	return found, nil
