@@ -215,7 +215,7 @@ system:
 	@early=; command -v gcc >/dev/null || ! command -v go >/dev/null || \
 	  { CGO_ENABLED=1 go build $(BUILDFLAGS) -o /dev/null ./daemon/cmd/lacuna >/dev/null 2>&1 & early=$$!; }; \
 	status=0; ops/setup/packages.sh \
-	  "libnetcdf-dev=pkg-config --exists netcdf" "pkg-config=command -v pkg-config" \
+	  "libnetcdf-dev=pkg-config --exists netcdf" "libdeflate-dev=pkg-config --exists libdeflate" "pkg-config=command -v pkg-config" \
 	  "netcdf-bin=command -v ncdump" "gcc=command -v gcc" \
 	  "python3-venv=python3 -c 'import ensurepip, venv'" || status=$$?; \
 	[ -z "$$early" ] || kill $$early 2>/dev/null || true; exit $$status

@@ -29,7 +29,7 @@ MISSING = """
 
 lacuna: the program could not be built here, and there is none on PATH. One of these helps:
   - install the wheel that 'make wheel' builds on another machine: it needs nothing but Python
-  - install what building takes (Debian: apt-get install make gcc pkg-config libnetcdf-dev), and try again
+  - install what building takes (Debian: apt-get install make gcc pkg-config libnetcdf-dev libdeflate-dev), and try again
   - name a program that is there: LACUNA_PROGRAM=/usr/bin/lacuna pip install ...
   - install the package alone, to open and plot products: LACUNA_WITHOUT_PROGRAM=1 pip install ...
 """

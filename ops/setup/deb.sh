@@ -50,7 +50,7 @@ Maintainer: Lacuna <lacuna@localhost>
 Section: science
 Priority: optional
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
-Depends: procps, ${depends:-libc6, libnetcdf19, libstdc++6}
+Depends: procps, ${depends:-libc6, libdeflate0, libnetcdf19, libstdc++6}
 Recommends: ca-certificates, tzdata
 Suggests: prometheus
 Description: gap-free satellite ocean maps

@@ -1,6 +1,7 @@
 package ncfile
 
 // #include <stdlib.h>
+// #include <hdf5.h>
 // #include <netcdf.h>
 // #include <netcdf_mem.h>
 import "C"
@@ -30,6 +31,11 @@ type Library struct {
 	places []place // variables, in the order of the header
 	buf    unsafe.Pointer
 	format string // of the image, where that is not what netCDF-C says
+
+	image []byte          // the file
+	tried bool            // to open it for HDF5
+	hdf5  C.hid_t         // that, where it worked
+	known map[int]*stored // how variables are stored; nil: in another way
 }
 
 // place is where netCDF-C has a variable.
@@ -46,13 +52,16 @@ func Open(m *Image) (*Library, error) {
 	if err := status(C.nc_open_memio(name, C.NC_NOWRITE, &memory, &id)); err != nil {
 		return nil, libraryError("cannot be opened as NetCDF", err)
 	}
-	return &Library{ds: netcdf.Dataset(id), format: m.format}, nil
+	return &Library{ds: netcdf.Dataset(id), format: m.format, image: m.bytes, known: map[int]*stored{}}, nil
 }
 
 // Close lets go of the file.
 func (l *Library) Close() error {
 	C.free(l.buf)
 	l.buf = nil
+	if l.tried && l.hdf5 >= 0 {
+		C.H5Fclose(l.hdf5)
+	}
 	return l.ds.Close()
 }
 
@@ -354,6 +363,14 @@ func (l *Library) groups() []string {
 // first dimension of variable v; dst must have room for exactly those.
 func (l *Library) Read(v int, shape []int, first, rows int, dst []byte) error {
 	if len(dst) == 0 {
+		return nil
+	}
+	s, known := l.known[v]
+	if !known {
+		s = l.stored(v, shape)
+		l.known[v] = s
+	}
+	if s != nil && s.read(first, rows, dst) {
 		return nil
 	}
 	start, count := make([]C.size_t, len(shape)+1), make([]C.size_t, len(shape)+1)
