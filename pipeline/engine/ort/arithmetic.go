@@ -96,6 +96,11 @@ func (g *builder) Mul(lhs, rhs backends.Op) (backends.Op, error) {
 
 // Div is lhs / rhs.
 func (g *builder) Div(lhs, rhs backends.Op) (backends.Op, error) {
+	if in, err := g.values("Div", lhs, rhs); err == nil {
+		if mean, ok := g.program.attention(in[0], in[1]); ok {
+			return mean, nil
+		}
+	}
 	return g.binary(backends.OpTypeDiv, "Div", lhs, rhs)
 }
 

@@ -73,6 +73,7 @@ func New(cfg Config) (*Backend, error) {
 	if provider == cpuProvider {
 		b.dialect = probeDialect(b)
 	}
+	b.dialect.turned = provider == openVINO
 	return b, nil
 }
 

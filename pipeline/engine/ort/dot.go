@@ -76,10 +76,32 @@ func product(sizes []int) int {
 	return p
 }
 
-// matMul returns the product as [batches, free of left, free of right]. An
+// matMul returns the product as [batches, free of left, free of right]. Where it is less
+// to turn round, it is that of right and left, turned.
+func (p *program) matMul(left, right dotOperand) *value {
+	turning := left.batches * left.freeSize * right.freeSize
+	if p.dialect.turned && right.moved(true)+left.moved(false)+turning < left.moved(true)+right.moved(false) {
+		return p.transpose(p.multiply(right, left), 0, 2, 1)
+	}
+	return p.multiply(left, right)
+}
+
+// moved returns how many numbers change their place where an operand goes to a side.
+func (d dotOperand) moved(leftSide bool) int {
+	order := slices.Concat(d.batch, d.contracting, d.free)
+	if leftSide {
+		order = slices.Concat(d.batch, d.free, d.contracting)
+	}
+	if keepsOrder(d.value.dims(), order) {
+		return 0
+	}
+	return d.value.shape.Size()
+}
+
+// multiply returns the product as [batches, free of left, free of right]. An
 // operand that only lacks a swap of its last two axes is passed as it is: the
 // fused operator reads it transposed, which saves a copy.
-func (p *program) matMul(left, right dotOperand) *value {
+func (p *program) multiply(left, right dotOperand) *value {
 	l, swapL := p.matrices(left, true)
 	r, swapR := p.matrices(right, false)
 	shape := shapes.Make(l.shape.DType, left.batches, left.freeSize, right.freeSize)

@@ -68,8 +68,17 @@ func (b *Backend) attach(e *executable, model *onnx.Model) error {
 	if err != nil {
 		return err
 	}
-	compile := func() (*runtimelib.DynamicAdvancedSession, error) {
-		return b.openSession(data, infoNames(model.Graph.Inputs), infoNames(model.Graph.Outputs))
+	compile := func() (session *runtimelib.DynamicAdvancedSession, err error) {
+		open := func() (err error) {
+			session, err = b.openSession(data, infoNames(model.Graph.Inputs), infoNames(model.Graph.Outputs))
+			return err
+		}
+		if b.provider == openVINO {
+			err = keepingSignalStack(open)
+		} else {
+			err = open()
+		}
+		return session, err
 	}
 	if !b.keeps() || len(data) > largestKept {
 		e.session, err = compile()

@@ -17,6 +17,9 @@ type dialect struct {
 	// block is the number of channels that lie together in the layout of ONNX
 	// Runtime's fast convolutions; 0: there are none on this machine.
 	block int
+	// turned is for a runtime that has no product of a matrix turned round, and turns it
+	// one number at a time: OpenVINO.
+	turned bool
 }
 
 // String names the layout of convolutions.

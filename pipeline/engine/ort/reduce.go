@@ -95,7 +95,7 @@ func (p *program) reduce(op string, v *value, shape shapes.Shape, axes []int) *v
 // image stays blocked.
 func (p *program) sumOfTiles(v *value, shape shapes.Shape, axes []int) (*value, bool) {
 	n, ok := v.producedBy("Reshape")
-	if !ok || p.dialect.block == 0 || v.shape.DType != dtypes.Float32 || v.shape.Rank() != 6 || !slices.Equal(axes, []int{3, 5}) {
+	if !ok || p.dialect.block == 0 && !p.dialect.turned || v.shape.DType != dtypes.Float32 || v.shape.Rank() != 6 || !slices.Equal(axes, []int{3, 5}) {
 		return nil, false
 	}
 	d, image := v.dims(), n.in[0]

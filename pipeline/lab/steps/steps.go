@@ -30,16 +30,17 @@ import (
 
 // options are the settings of one measurement.
 type options struct {
-	engine  string
-	cfg     engine.Config
-	network nn.Config
-	batch   int
-	side    int // pixels
-	dtype   string
-	split   bool
-	devices int
-	steps   int
-	forward bool
+	engine   string
+	cfg      engine.Config
+	network  nn.Config
+	batch    int
+	side     int // pixels
+	dtype    string
+	split    bool
+	devices  int
+	steps    int
+	forward  bool
+	training bool
 }
 
 // report is the printed result. Times are medians over the steps after the first.
@@ -84,6 +85,7 @@ func Run(_ context.Context, args []string, out, errs io.Writer) error {
 	f.IntVar(&o.devices, "devices", 0, "GPUs that share a batch; 0: one, without the machinery of several")
 	f.IntVar(&o.steps, "steps", 30, "timed steps")
 	f.BoolVar(&o.forward, "forward", true, "time the forward pass too")
+	f.BoolVar(&o.training, "training", true, "time training steps")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -117,8 +119,10 @@ func measure(o options, log *slog.Logger) (report, error) {
 	}
 	defer e.Finalize()
 	r.Engine, r.Description, r.OpenSeconds = e.Kind, e.Description(), time.Since(start).Seconds()
-	if err := timeSteps(&r, o, e, network); err != nil {
-		return report{}, err
+	if o.training {
+		if err := timeSteps(&r, o, e, network); err != nil {
+			return report{}, err
+		}
 	}
 	if o.forward {
 		if err := timeForward(&r, o, e, network); err != nil {
@@ -174,7 +178,7 @@ func timeForward(r *report, o options, e *engine.Engine, network nn.Network) err
 		dtype = dtypes.BFloat16
 	}
 	batch := newBatch(o)
-	p, err := engine.Compile(e, "forward", func(g *Graph) []*Node {
+	p, err := engine.Compile(engine.For(e, o.side*o.side), "forward", func(g *Graph) []*Node {
 		w := nn.WithDType(nn.Constants(g, network.Layout().Init(1)), dtype)
 		x := Parameter(g, "x", batch[0].Shape())
 		t := Parameter(g, "t", batch[1].Shape())

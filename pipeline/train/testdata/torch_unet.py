@@ -133,6 +133,7 @@ def main():
     p.add_argument("--channels-last", action="store_true")
     p.add_argument("--threads", type=int, default=0)
     p.add_argument("--steps", type=int, default=10)
+    p.add_argument("--forward-only", action="store_true", help="time no training steps")
     p.add_argument("--warmup", type=int, default=3)
     a = p.parse_args()
     configure(a)
@@ -178,7 +179,7 @@ def main():
             times.append(time.perf_counter() - start)
         return statistics.median(times), warm
 
-    step_s, warm_s = timed(step)
+    step_s, warm_s = (None, None) if a.forward_only else timed(step)
     forward_s, _ = timed(inference)
     print(json.dumps({
         "torch": torch.__version__, "device": a.device, "mode": a.mode, "channels_last": a.channels_last, "size": a.size,
