@@ -12,7 +12,7 @@ import (
 
 // release is the next release or, in a build of its tag, this one.
 // ops/setup/release.sh reads it from this line.
-const release = "0.2.0"
+const release = "0.3.0"
 
 // Set by the linker (see Makefile); empty in other builds.
 var (
