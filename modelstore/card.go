@@ -34,7 +34,7 @@ const (
 // understood here, but kept when a card is read and written again.
 type Card struct {
 	Schema   int       `json:"schema"`
-	Kind     string    `json:"kind"`    // starter, trained, fine-tuned
+	Kind     string    `json:"kind"`    // starter, trained, fine-tuned, calibrated anew
 	Dataset  string    `json:"dataset"` // lower case letters, digits, - and _
 	Variable string    `json:"variable"`
 	Units    string    `json:"units,omitempty"`

@@ -1,6 +1,7 @@
 package retrain
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -25,6 +26,9 @@ func (t *Training) card(out version.Outcome) (modelstore.Card, error) {
 	s := t.job.Settings
 	card.Schema, card.Created, card.Lacuna = modelstore.CardSchema, time.Now().UTC(), t.req.Lacuna
 	card.Elsewhere = t.req.Elsewhere
+	if s.Only == version.OnlyCalibration { // the networks are those of the parent
+		card.Kind, card.Elsewhere = "calibrated anew", cmp.Or(t.req.Elsewhere, t.parentCard.Elsewhere)
+	}
 	card.Data = dataOf(t.req.Data)
 	card.Data.Beside = granulesOf(t.req.Beside)
 	card.Covariates = covariatesOf(out.Evaluation)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 
@@ -29,6 +30,7 @@ func (t *Training) conclude(ctx context.Context, out version.Outcome, tell func(
 	if err := t.addQueries(contents, out.Queries); err != nil {
 		return err
 	}
+	maps.Copy(contents, t.kept)
 	if err := addPicture(contents, t.req.Dataset, out.Evaluation.Ruling); err != nil {
 		return err
 	}

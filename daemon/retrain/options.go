@@ -2,6 +2,7 @@ package retrain
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"lacuna/pipeline/nn"
@@ -17,7 +18,7 @@ type Options struct {
 	Size, Backbone string // design of the imputer
 	Preset         string
 	Strategy       string // how observations are split
-	Only           string // version.OnlyPrior or version.OnlyImputer
+	Only           string // version.OnlyPrior, version.OnlyImputer or version.OnlyCalibration
 	RefitPrior     bool
 	SpreadOnly     bool
 	Budget         version.Budget
@@ -53,7 +54,10 @@ func (t *Training) settings() (version.Settings, error) {
 	if o.Preset == PresetPaper {
 		s = s.WithPaper()
 	}
-	if list := t.req.Data[0].Series.Covariates; o.Preset != PresetPaper {
+	if o.Only == version.OnlyCalibration && t.parent[version.PartImputer] == nil {
+		return s, OptionError{errors.New("--only calibration is for a version that there is: say which with --from")}
+	}
+	if list := t.req.Data[0].Series.Covariates; o.Preset != PresetPaper && o.Only != version.OnlyCalibration {
 		s = s.WithCovariates(list)
 	}
 	if s.Imputer.SpreadOnly = o.SpreadOnly; o.SpreadOnly {

@@ -72,6 +72,7 @@ type Training struct {
 	parentCard, championCard  modelstore.Card
 	seen                      []modelstore.Seen // days that the parent and its ancestors know
 	parent, champion, starter version.Parts
+	kept                      map[string][]byte // files of the parent that a calibration leaves as they are
 }
 
 // Prepare finds the version to begin with and the one to beat, and makes the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"lacuna/modelstore"
 	"lacuna/pipeline/version"
@@ -100,6 +101,11 @@ func (t *Training) findParent(starter *modelstore.Version, none string) (err err
 		return err
 	}
 	t.seen = seenBy(parent.Card, t.parent)
+	if t.req.Options.Only == version.OnlyCalibration {
+		if t.kept, err = queriesOf(parent); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -128,6 +134,21 @@ func Parts(v *modelstore.Version) (version.Parts, error) {
 		parts[part] = data
 	}
 	return parts, nil
+}
+
+// queriesOf returns the maps of P(query) of a version.
+func queriesOf(v *modelstore.Version) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, f := range v.Card.Files {
+		if strings.HasPrefix(f.Name, "query") {
+			data, err := v.ReadFile(f.Name)
+			if err != nil {
+				return nil, err
+			}
+			out[f.Name] = data
+		}
+	}
+	return out, nil
 }
 
 // filesOf returns the files of a new version, by name.

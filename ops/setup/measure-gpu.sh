@@ -73,6 +73,9 @@ daily() {
   say "$(awk '/msg="product stored"/ {if (!n++) first = $1; last = $1}
     END {if (last > first) printf "%d granules an hour", 3600 * (n - 1) / (last - first)}' daily.log)"
   lacuna why --config daily.yaml "$(basename "$(ls archive/*.nc | tail -n 1)")" | tee -a log
+  for granule in archive/*.nc; do
+    lacuna why --config daily.yaml "$(basename "$granule")" | grep -o 'tier [a-z]*' | tail -n 1 || true
+  done | sort | uniq -c | tee -a log # products by tier
 }
 
 # The sea of daily once more, in a state of its own. Of each stage the mean is taken over

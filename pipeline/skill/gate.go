@@ -43,6 +43,11 @@ type Contest struct {
 	// MSE is the challenger's less the champion's, by Bootstrap.Paired; not
 	// read without a champion.
 	MSE Difference
+	// CRPS is the same of the CRPS; nil: it was not scored.
+	CRPS *Difference
+	// SameNetwork says that champion and challenger are one network, with another
+	// calibration: the CRPS decides.
+	SameNetwork bool
 	// OverInterpolation is the challenger's MSE less that of optimal
 	// interpolation with the same information; nil: they were not compared.
 	OverInterpolation *Difference
@@ -64,8 +69,8 @@ type Decision struct {
 
 // Decide returns whether the challenger replaces the champion. It needs finite
 // output, calibrated intervals and acceptable latency; against a champion it
-// must also be better in MSE beyond chance, with no worse seams, on the same
-// pixels, and no worse than optimal interpolation. Without a champion, optimal
+// must also be better in MSE beyond chance, or in CRPS where it is the same network,
+// with no worse seams, on the same pixels, and no worse than optimal interpolation. Without a champion, optimal
 // interpolation fills, and it has to be beaten beyond chance. In CRPS nobody may
 // be worse than it beyond chance.
 func (r Rule) Decide(c Contest) Decision {
@@ -163,7 +168,13 @@ func (r Rule) compare(j *judge, c Contest) {
 		j.say(false, "champion and challenger cannot be compared: one of them left cells out")
 		return
 	}
-	j.say(r.better(c.MSE), "%s%s", c.MSE.Words("error", cmp.Or(c.Champion.Name, "the champion"), r.Confidence), r.chance(c.MSE))
+	champion := cmp.Or(c.Champion.Name, "the champion")
+	if c.SameNetwork && c.CRPS != nil {
+		j.say(r.better(*c.CRPS), "%s, by the same network%s", c.CRPS.Words("CRPS", champion, r.Confidence), r.chance(*c.CRPS))
+		j.say(c.MSE.Interval.Low <= 0, "%s", c.MSE.Words("error", champion, r.Confidence))
+	} else {
+		j.say(r.better(c.MSE), "%s%s", c.MSE.Words("error", champion, r.Confidence), r.chance(c.MSE))
+	}
 	a, b := c.Champion.Summary, c.Challenger.Summary
 	if a.Samples != b.Samples || a.Pixels != b.Pixels || b.Samples != c.MSE.Samples {
 		j.say(false, "they were not asked the same: the champion about %d windows with %d cells, the challenger about %d with %d, and %d were compared",

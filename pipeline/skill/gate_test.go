@@ -23,6 +23,7 @@ func won() Contest {
 }
 
 func TestChallengerMustWinOnEveryCount(t *testing.T) {
+	same := Difference{Base: 0.2, Samples: 100, Blocks: 20, P: 1} // no difference at all
 	for _, tt := range []struct {
 		name    string
 		edit    func(*Contest)
@@ -45,6 +46,31 @@ func TestChallengerMustWinOnEveryCount(t *testing.T) {
 		{
 			name: "worse for sure",
 			edit: func(c *Contest) { c.MSE.Mean, c.MSE.Interval = 0.02, Interval{Low: 0.01, High: 0.03} }, against: "10 % more error than the champion on 31 days, 5.0 to 15 % more with 95 % confidence",
+		},
+		{
+			name: "the same network, and surer with reason",
+			edit: func(c *Contest) {
+				c.SameNetwork, c.CRPS, c.MSE = true, &Difference{Mean: -0.01, Base: 0.2, Interval: Interval{Low: -0.02, High: -0.005}, P: 0.001, Blocks: 20}, same
+			},
+		},
+		{
+			name:    "the same network and the same calibration",
+			edit:    func(c *Contest) { c.SameNetwork, c.CRPS, c.MSE = true, &same, same },
+			against: "0.0 % more CRPS than the champion, 0.0 to 0.0 % more with 95 % confidence, by the same network",
+		},
+		{
+			name: "the same network about a worse mean map",
+			edit: func(c *Contest) {
+				c.SameNetwork, c.CRPS = true, &Difference{Mean: -0.01, Base: 0.2, Interval: Interval{Low: -0.02, High: -0.005}, P: 0.001, Blocks: 20}
+				c.MSE.Mean, c.MSE.Interval = 0.02, Interval{Low: 0.01, High: 0.03}
+			}, against: "10 % more error than the champion on 31 days, 5.0 to 15 % more",
+		},
+		{
+			name: "another network is not judged by its CRPS",
+			edit: func(c *Contest) {
+				c.CRPS = &Difference{Mean: -0.01, Base: 0.2, Interval: Interval{Low: -0.02, High: -0.005}, P: 0.001, Blocks: 20}
+				c.MSE = same
+			}, against: "0.0 % more error than the champion",
 		},
 		{name: "not compared", edit: func(c *Contest) { c.MSE.Blocks = 0 }, against: "cannot be compared: one of them left cells out"},
 		{name: "seams", edit: func(c *Contest) { *c.Challenger.Summary.CBGDError = 0.051 }, against: "|CBGD-1|"},

@@ -13,7 +13,7 @@ type aside struct {
 // beside begins work of a later phase, where trainings run on a device: those that a
 // prior draws the partitions of. Nil: it is not begun before its phase.
 func (r *run) beside(ctx context.Context, do func(context.Context) error) *aside {
-	if !r.s.needsPrior() || r.s.Only == OnlyPrior {
+	if !r.s.needsPrior() || r.s.Only == OnlyPrior || r.s.Only == OnlyCalibration {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)

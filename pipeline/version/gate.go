@@ -25,7 +25,9 @@ type Gate struct {
 	// Served is the exam as optimal interpolation sees it where it serves, with the part
 	// that covariates explain; nil: as everybody does.
 	Served *evaluate.Exam
-	floor  *evaluate.Method // optimal interpolation with its answers; nil: it is asked
+	// SameNetwork says that champion and challenger are one network.
+	SameNetwork bool
+	floor       *evaluate.Method // optimal interpolation with its answers; nil: it is asked
 }
 
 // An Entrant is a method at the gate.
@@ -112,9 +114,10 @@ func (g Gate) Decide(ctx context.Context, exam *evaluate.Exam, challenger Entran
 			contest.MSE = skill.Difference{}
 			_ = errors.As(err, &contest.TooFew)
 		} else {
-			contest.MSE, r.MSE, r.CRPS = mse, &mse, crps
+			contest.MSE, contest.CRPS, r.MSE, r.CRPS = mse, crps, &mse, crps
 		}
 	}
+	contest.SameNetwork = g.SameNetwork
 	r.Decision = g.Rule.Decide(contest)
 	if g.Interpolation != nil {
 		g.add(&r.Decision, true, "%s", g.Interpolation)

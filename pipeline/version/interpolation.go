@@ -146,12 +146,8 @@ func defaultConstants(of interface{ Places() []*samples.Place }) []parts.Constan
 // same place; nil: it has none. A fine-tune begins with its weights, which depart
 // from an analysis by them.
 func (r *run) parentConstants() []parts.Constants {
-	data := r.req.Parent[PartScaling]
-	if data == nil || !r.parentIsOfHere() {
-		return nil
-	}
-	s, err := parts.DecodeScaling(data)
-	if err != nil || s.Constants == nil {
+	s, err := r.parentScaling()
+	if err != nil || s == nil || s.Constants == nil {
 		return nil
 	}
 	return []parts.Constants{*s.Constants}

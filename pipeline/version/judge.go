@@ -1,6 +1,7 @@
 package version
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -132,6 +133,15 @@ func (r *run) judge(ctx context.Context) error {
 		if r.queries != nil {
 			s.Query = queryShares(r.queries[0]) // there is one grid only
 		}
+		if r.s.Only == OnlyCalibration { // its network was asked as that of the parent
+			before, err := r.parentScaling()
+			if err != nil {
+				return fmt.Errorf("read the %s of the parent: %w", PartScaling, err)
+			}
+			if before != nil {
+				s.Query = before.Query
+			}
+		}
 		data, err := json.Marshal(s)
 		if err != nil {
 			return fmt.Errorf("write the %s: %w", PartScaling, err)
@@ -191,6 +201,7 @@ func (r *run) contest(ctx context.Context) error {
 			return fmt.Errorf("load the champion: %w", err)
 		}
 		defer served.Close()
+		gate.SameNetwork = bytes.Equal(serving[PartImputer], r.parts[PartImputer])
 		champion = &Entrant{Method: served.Method("champion", exam, r.judgeSide)}
 		if r.req.Champion == nil {
 			champion.Name, champion.Served = "the starter model", true

@@ -89,6 +89,9 @@ func begin(req Request, hooks Hooks) (*run, error) {
 	if err := s.Validate(); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
+	if s.Only == OnlyCalibration && req.Parent[PartImputer] == nil {
+		return nil, errNothingToCalibrate
+	}
 	if len(req.Series)+len(req.Beside) > 1 {
 		s.Prior.Model.Frequency = false // how often cells are observed is a map of one grid
 	}
@@ -141,6 +144,9 @@ type phase struct {
 }
 
 func (r *run) phases() []phase {
+	if r.s.Only == OnlyCalibration {
+		return []phase{{PhaseBackground, r.keepNetworks}, {PhaseBackground, r.surroundings}, {PhaseCalibration, r.makeCalibration}, {PhaseGate, r.judge}}
+	}
 	all := []phase{{PhasePrior, r.makePrior}}
 	if r.s.Only == OnlyPrior {
 		return all

@@ -23,15 +23,17 @@ func Strategies() []string {
 	return []string{"guided", "unconditional", "empirical", "coherent", "pixel", "block", "saliency"}
 }
 
-// Values of Settings.Only: the one part of a version that is trained.
+// Values of Settings.Only: the one part of a version that is trained, or the calibration,
+// for which nothing is: the networks are those of the parent.
 const (
-	OnlyPrior   = "prior"
-	OnlyImputer = "imputer"
+	OnlyPrior       = "prior"
+	OnlyImputer     = "imputer"
+	OnlyCalibration = "calibration"
 )
 
 // Settings say how a version is made. They are recorded with it.
 type Settings struct {
-	Only     string              `json:"only,omitempty" yaml:"only"` // prior, imputer; empty: both
+	Only     string              `json:"only,omitempty" yaml:"only"` // prior, imputer or calibration; empty: all
 	Strategy string              `json:"strategy" yaml:"strategy"`
 	Split    samples.SplitConfig `json:"split" yaml:"split"`
 	Stride   int                 `json:"stride" yaml:"stride"` // cells between training patches
@@ -281,7 +283,7 @@ func (s *Settings) From(parent Parts) error {
 // Validate reports everything wrong with s.
 func (s Settings) Validate() error {
 	errs := faults.Of(s.Split.Validate(), s.Imputer.Validate(), s.Replay.validate())
-	errs.Check(slices.Contains([]string{"", OnlyPrior, OnlyImputer}, s.Only), "only is %q, must be %q or %q", s.Only, OnlyPrior, OnlyImputer)
+	errs.Check(slices.Contains([]string{"", OnlyPrior, OnlyImputer, OnlyCalibration}, s.Only), "only is %q, must be %q, %q or %q", s.Only, OnlyPrior, OnlyImputer, OnlyCalibration)
 	errs.Check(slices.Contains(Strategies(), s.Strategy), "strategy is %q, must be one of %v", s.Strategy, Strategies())
 	errs.Check(s.Teachers >= 0, "teachers is %d, must not be negative", s.Teachers)
 	errs.Check(s.Teachers == 0 || s.Imputer.Design.Variance && !s.Imputer.SpreadOnly, "teachers is %d: they teach a mean and a variance, not a spread alone or a network without one", s.Teachers)

@@ -88,6 +88,12 @@ most, and older seasons are replayed; the prior is refitted only if gaps have
 drifted, or with --refit-prior. --from champion begins with the champion, --from
 starter with the model that comes with the program.
 
+With --only calibration nothing is trained: the networks of --from are kept, and
+what is fitted to days is made anew, which takes minutes on two cores: the mean
+map and the spread, the constants of optimal interpolation and how wide
+intervals are. It replaces the champion, whose networks it has, where its CRPS
+is lower beyond chance and its error no worse.
+
 On a processor the default is a small network and few steps, enough to see that
 all is well and not the best that the data give: --steps 8000 over night does
 more. On a GPU (--engine xla:cuda, taken by itself where it is usable) the
@@ -154,7 +160,7 @@ func (f *trainFlags) add(c *cobra.Command) {
 	s.StringVar(&f.priorSize, "prior-size", "", "of the network of the prior (default: a size below the imputer, or that of --from)")
 	s.StringVar(&f.backbone, "backbone", "", "of the network: unet or vit (default: unet, or that of --from)")
 	s.StringVar(&f.from, "from", "", "`VERSION` to begin with, or champion, or starter")
-	s.StringVar(&f.only, "only", "", "train the prior or the imputer only")
+	s.StringVar(&f.only, "only", "", "train the prior or the imputer only, or fit the calibration of --from anew and train nothing")
 	s.BoolVar(&f.refitPrior, "refit-prior", false, "refit the prior of --from even though gaps have not drifted")
 	s.IntVar(&f.steps, "steps", 0, "training steps of the imputer (default: by engine)")
 	s.IntVar(&f.prior, "prior-steps", 0, "training steps of the prior (default: by engine)")
@@ -190,7 +196,7 @@ func (f *trainFlags) validate() error {
 		oneOf(flag, size, nn.Tiny, nn.Small, nn.Base, nn.Large)
 	}
 	oneOf("--backbone", f.backbone, nn.BackboneUNet, nn.BackboneViT)
-	oneOf("--only", f.only, modelversion.OnlyPrior, modelversion.OnlyImputer)
+	oneOf("--only", f.only, modelversion.OnlyPrior, modelversion.OnlyImputer, modelversion.OnlyCalibration)
 	oneOf("--preset", f.preset, "lacuna", retrain.PresetPaper)
 	oneOf("--policy", f.policy, retrain.PolicyAuto, retrain.PolicyAsk, retrain.PolicyNever)
 	oneOf("--strategy", f.strategy, modelversion.Strategies()...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,10 @@ func TestAVersionThatWonWaitsForAPersonOrForItsShadowDays(t *testing.T) {
 	if c, err := store.Champion("sim"); err != nil || c.Version != first.Version {
 		t.Fatalf("champion %+v, %v", c, err)
 	}
+	anew := run(tr.command(t.Context(), dir, "--from", "champion", "--only", "calibration"))
+	if !sameNetworks(t, store, first.Version, anew.Version) || anew.State != "refused" || !strings.Contains(anew.Reasons[0], "by the same network") {
+		t.Errorf("a calibration by the days that calibrated already: %+v", anew)
+	}
 	second := run(tr.command(t.Context(), dir, "--policy", "never", "--seed", "2"))
 	shadow := run(exec.CommandContext(t.Context(), tr.program, "shadow", "--store", dir, "--dataset", "sim", "--engine", "ort", "--data", tr.archive,
 		"--version", second.Version, "--since", tr.since.Format(time.RFC3339)))
@@ -47,4 +52,28 @@ func TestAVersionThatWonWaitsForAPersonOrForItsShadowDays(t *testing.T) {
 		t.Errorf("%+v, and %s serves", shadow, champion.Version)
 	}
 	t.Logf("%s: %q", shadow.State, shadow.Reasons)
+}
+
+// sameNetworks reports whether a version has the networks of another, and its maps of
+// what they were asked.
+func sameNetworks(t *testing.T, store *modelstore.Store, parent, child string) bool {
+	t.Helper()
+	a, err := store.Load(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := store.Load(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{modelstore.ImputerFile, modelstore.QueryFile} {
+		before, err := a.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after, err := b.ReadFile(file); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s is another than that of %s: %v", file, parent, err)
+		}
+	}
+	return b.Card.Parent == parent && b.Card.Kind == "calibrated anew" && b.Card.Training.Steps == 0
 }
