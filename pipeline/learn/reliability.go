@@ -28,22 +28,30 @@ func ReliabilityConfig(cfg Config) Config {
 // TrainReliability trains the classifier on the partitions of source: over the
 // sea, is a cell query or not? It ends as Train does.
 func (tr *Trainer) TrainReliability(ctx context.Context, m Material, source Source, cfg Config, hooks train.Hooks) (*impute.Reliability, train.Report, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, train.Report{}, fmt.Errorf("train config: %w", err)
-	}
-	network, err := nn.New(impute.ReliabilityNetwork(cfg.Design))
+	t, err := reliabilityTask(m, source, cfg)
 	if err != nil {
 		return nil, train.Report{}, err
 	}
-	t := cfg.task(network)
-	t.Kind, t.Loss, t.Fill = kindReliability, reliabilityLoss(network), reliabilityExamples{newExamples(m, source, cfg)}.fill
-	t.Dims = [][]int{{cfg.Batch, impute.ReliabilityPlanes, cfg.Side, cfg.Side}, {cfg.Batch}, {cfg.Batch, 2, cfg.Side, cfg.Side}}
 	weights, report, err := tr.run(ctx, cfg, t, hooks)
 	if err != nil {
 		return nil, report, fmt.Errorf("train reliability: %w", err)
 	}
 	r, err := impute.NewReliability(tr.runner, cfg.Design, cfg, weights)
 	return r, report, err
+}
+
+func reliabilityTask(m Material, source Source, cfg Config) (train.Task, error) {
+	if err := cfg.Validate(); err != nil {
+		return train.Task{}, fmt.Errorf("train config: %w", err)
+	}
+	network, err := nn.New(impute.ReliabilityNetwork(cfg.Design))
+	if err != nil {
+		return train.Task{}, err
+	}
+	t := cfg.task(network)
+	t.Kind, t.Loss, t.Fill = kindReliability, reliabilityLoss(network), reliabilityExamples{newExamples(m, source, cfg)}.fill
+	t.Dims = [][]int{{cfg.Batch, impute.ReliabilityPlanes, cfg.Side, cfg.Side}, {cfg.Batch}, {cfg.Batch, 2, cfg.Side, cfg.Side}}
+	return t, nil
 }
 
 // reliabilityExamples makes examples of masks alone.

@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/gomlx/gomlx/pkg/core/dtypes"
+	"github.com/gomlx/gomlx/pkg/core/shapes"
+	"github.com/gomlx/gomlx/pkg/core/tensors"
+
 	"lacuna/pipeline/impute"
+	"lacuna/pipeline/nn"
 	"lacuna/pipeline/train"
 )
 
@@ -14,7 +19,7 @@ import (
 type Trainer struct {
 	runner *impute.Runner
 
-	mu    sync.Mutex // held while a step compiles
+	mu    sync.Mutex // guards steps
 	steps map[string]*train.Step
 }
 
@@ -43,6 +48,46 @@ func (tr *Trainer) run(ctx context.Context, cfg Config, t train.Task, hooks trai
 		return nil, train.Report{}, err
 	}
 	return train.Run(ctx, step, t, hooks)
+}
+
+// CompileImputer compiles the step of Train by cfg, which then finds it ready.
+func (tr *Trainer) CompileImputer(cfg Config) error {
+	network, err := nn.New(cfg.Design.Network())
+	if err != nil {
+		return err
+	}
+	return tr.compile(cfg, imputerTask(network, Material{}, nil, cfg))
+}
+
+// CompileMembers compiles the step of TrainMembers by cfg, for an imputer of a design.
+func (tr *Trainer) CompileMembers(imputer impute.Design, cfg Config) error {
+	network, err := nn.New(imputer.Network())
+	if err != nil {
+		return err
+	}
+	weights := tensors.FromShape(shapes.Make(dtypes.Float32, network.Layout().Size))
+	t, cfg, err := membersTask(imputer, weights, Material{}, nil, cfg)
+	if err != nil {
+		return err
+	}
+	return tr.compile(cfg, t)
+}
+
+// CompileReliability compiles the step of TrainReliability by cfg.
+func (tr *Trainer) CompileReliability(cfg Config) error {
+	t, err := reliabilityTask(Material{}, nil, cfg)
+	if err != nil {
+		return err
+	}
+	return tr.compile(cfg, t)
+}
+
+func (tr *Trainer) compile(cfg Config, t train.Task) error {
+	step, err := tr.step(cfg, t)
+	if err != nil {
+		return err
+	}
+	return t.Compile(step)
 }
 
 // step returns the compiled step of a task, made anew the first time: tasks with

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/gomlx/gomlx/backends"
 	"github.com/gomlx/gomlx/pkg/core/dtypes"
@@ -33,16 +34,18 @@ type Metrics struct {
 	GradientNorm float64 // before clipping
 }
 
-// A Step trains the weights of a layout. It is not safe for concurrent use.
+// A Step trains the weights of a layout. It is not safe for concurrent use, except
+// that it may be compiled ahead of its first Run, which waits for that.
 type Step struct {
 	cfg     Config
 	backend backends.Backend
 	layout  *nn.Layout
 	loss    Loss
 
-	programs map[string]*engine.Program // key: shapes of the batch
-	done     int
-	state    []*tensors.Tensor // weights, ema, mean, variance: a list of parts each; once a device
+	compiling sync.Mutex                 // guards programs
+	programs  map[string]*engine.Program // key: shapes of the batch
+	done      int
+	state     []*tensors.Tensor // weights, ema, mean, variance: a list of parts each; once a device
 }
 
 // NewStep returns a Step without weights: Start or Restore gives it some.
@@ -108,6 +111,13 @@ func (s *Step) Compile(batch ...*tensors.Tensor) error {
 	return err
 }
 
+// Compiled returns how many programs there are, one for batches of the same shapes.
+func (s *Step) Compiled() int {
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
+	return len(s.programs)
+}
+
 // Close frees the memory that the step holds in its engine.
 func (s *Step) Close() {
 	release(s.state)
@@ -124,6 +134,8 @@ func (s *Step) program(batch []*tensors.Tensor) (*engine.Program, error) {
 		return nil, err
 	}
 	key := fmt.Sprint(shape)
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
 	if p, ok := s.programs[key]; ok {
 		return p, nil
 	}

@@ -35,6 +35,9 @@ func (t Task) NewStep(b backends.Backend) (*Step, error) {
 	return NewStep(b, t.Layout, t.Optimizer, t.Loss)
 }
 
+// Compile makes a step ready for batches of the task.
+func (t Task) Compile(step *Step) error { return step.Compile(t.inputs(NewBatch(t.Dims, 0))...) }
+
 // inputs returns the inputs of the loss for a batch.
 func (t Task) inputs(b *Batch) []*tensors.Tensor { return slices.Concat(b.tensors, t.Fixed) }
 

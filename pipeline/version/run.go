@@ -26,6 +26,7 @@ func Make(ctx context.Context, req Request, hooks Hooks) (Outcome, error) {
 	defer r.close()
 	defer r.endAsides()
 	r.around = r.beside(ctx, r.makeSurroundings)
+	r.beside(ctx, r.compileSteps)
 	for _, phase := range r.phases() {
 		if err := ctx.Err(); err != nil {
 			return Outcome{}, err
