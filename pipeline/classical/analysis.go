@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"lacuna/pipeline/field"
 )
 
 // An analysis is the data that all solves for one target share. It does not
@@ -15,7 +13,7 @@ type analysis struct {
 	series Series
 	target int
 	bg     background
-	sphere []point
+	sphere *sphere
 	frames []searchFrame // nearest in time first; those without observations are left out
 	lags   []float64     // correlations in time of every two of the frames, row by row
 	erring float64       // square of the error of the better observations; 0: none comes with one
@@ -30,41 +28,6 @@ type searchFrame struct {
 	decay  float64   // correlation in time with the target
 }
 
-// newSphere returns the position of every cell. Longitudes are wrapped first:
-// one place has the same position to the last bit on a grid that counts from
-// 0 and on one that counts from -180.
-func newSphere(g field.Grid) []point {
-	w := g.Width()
-	if g.Plane != nil {
-		return planeSphere(g)
-	}
-	wrapped, order := make([]float64, w), make([]int, w)
-	for j, lon := range g.Lon {
-		wrapped[j], order[j] = field.Wrap(lon), j
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(wrapped[a], wrapped[b]) })
-	rank := make([]int, w)
-	for k, j := range order {
-		rank[j] = k
-	}
-	sphere := make([]point, g.Len())
-	meridian := field.Grid{Lat: g.Lat, Lon: []float64{0}}
-	sin, cos := make([]float64, w), make([]float64, w)
-	for j, lon := range wrapped {
-		sin[j], cos[j] = math.Sincos(lon * math.Pi / 180)
-	}
-	for i := range g.Lat {
-		radius, _, z := meridian.Cartesian(i, 0) // radius of the circle of latitude
-		for j := range w {
-			sphere[i*w+j] = point{
-				x: float32(radius * cos[j]), y: float32(radius * sin[j]), z: float32(z),
-				cell: int32(i*w + j), rank: int32(i*w + rank[j]),
-			}
-		}
-	}
-	return sphere
-}
-
 // alongRow returns the unit vector from a cell to the next of its row.
 func (a *analysis) alongRow(cell int32) [3]float64 {
 	w := int32(a.series.Grid.Width())
@@ -75,28 +38,10 @@ func (a *analysis) alongRow(cell int32) [3]float64 {
 	if cell%w == w-1 {
 		from--
 	}
-	p, q := a.sphere[from], a.sphere[from+1]
+	p, q := a.sphere.of(from), a.sphere.of(from+1)
 	x, y, z := float64(q.x-p.x), float64(q.y-p.y), float64(q.z-p.z)
 	length := math.Sqrt(x*x + y*y + z*z)
 	return [3]float64{x / length, y / length, z / length}
-}
-
-// planeSphere is newSphere for a grid with a place for every cell. The order of a
-// row that closes begins at its westernmost cell, wherever the grid does.
-func planeSphere(g field.Grid) []point {
-	w, first := g.Width(), 0
-	for j := range w {
-		_, lon := g.Place(0, j)
-		if _, west := g.Place(0, first); g.Periodic() && field.Wrap(lon) < field.Wrap(west) {
-			first = j
-		}
-	}
-	sphere := make([]point, g.Len())
-	for c := range sphere {
-		x, y, z := g.Cartesian(c/w, c%w)
-		sphere[c] = point{x: float32(x), y: float32(y), z: float32(z), cell: int32(c), rank: int32(c/w*w + (c%w-first+w)%w)}
-	}
-	return sphere
 }
 
 // search prepares the frames of the series, one tree each, for the search of
@@ -104,7 +49,7 @@ func planeSphere(g field.Grid) []point {
 func (a *analysis) search(trees []boxTree) {
 	a.erring = a.series.Erring()
 	for f := range trees {
-		if len(trees[f].cells) > 0 {
+		if !trees[f].empty() {
 			a.frames = append(a.frames, searchFrame{
 				tree:   &trees[f],
 				values: a.series.Frames[f].Values,

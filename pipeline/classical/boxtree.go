@@ -2,12 +2,13 @@ package classical
 
 import (
 	"math"
+	"math/bits"
 
 	"lacuna/pipeline/field"
 )
 
 // leafSide is the side, in cells, of the smallest boxes of a boxTree: few
-// enough cells to scan them all, enough to keep the boxes small beside them.
+// enough cells to scan them all and to have a bit each in a uint16.
 const leafSide = 4
 
 // A boxTree finds the observations of one frame that lie nearest to a point.
@@ -15,18 +16,14 @@ const leafSide = 4
 // of cells, four boxes make one of the next level, and each box knows the
 // Cartesian extent of the observations in it. Distances are chords through
 // the Earth, so date line and poles need no special care.
+//
+// Only leaves have the extent of all their cells, which all frames share, and a frame
+// has a bit for each of these: half a byte for every observation of a sea that is a
+// quarter seen.
 type boxTree struct {
-	sphere []point  // positions of all cells of the grid, shared by all trees
-	cells  []int32  // observed cells, in order of their leaves
-	levels []boxMap // leaves first, one box last
-}
-
-// A point is a cell, in kilometres from the centre of the Earth.
-// Single precision is good to half a metre there.
-type point struct {
-	x, y, z float32
-	cell    int32
-	rank    int32 // place in the order of rows and of longitudes from -180
+	sphere *sphere
+	seen   []uint16 // of each leaf: its observed cells, row by row
+	levels []boxMap // those above the leaves; one box last
 }
 
 type boxMap struct {
@@ -34,44 +31,36 @@ type boxMap struct {
 	boxes      []box
 }
 
-// A box is the extent of the cells first..last-1. An empty one has
-// first == last.
-type box struct {
-	low, high   [3]float32
-	first, last int32 // range of cells; on upper levels only empty or not
-}
+// A box is the extent of cells. An empty one reaches from +Inf to -Inf.
+type box struct{ low, high [3]float32 }
 
-func newBoxTree(sphere []point, g field.Grid, observed func(cell int) bool) boxTree {
-	n := 0
-	for cell := range sphere {
-		if observed(cell) {
-			n++
-		}
-	}
-	t := boxTree{sphere: sphere, cells: make([]int32, 0, n)}
+func newBoxTree(sphere *sphere, g field.Grid, observed func(cell int) bool) boxTree {
+	leaves := &sphere.leaves
+	t := boxTree{sphere: sphere, seen: make([]uint16, len(leaves.boxes))}
 	h, w := g.Height(), g.Width()
-	leaves := newBoxMap((h+leafSide-1)/leafSide, (w+leafSide-1)/leafSide)
-	for k := range leaves.boxes {
-		b := &leaves.boxes[k]
-		b.first = int32(len(t.cells))
-		top, left := k/leaves.cols*leafSide, k%leaves.cols*leafSide
-		for i := top; i < min(top+leafSide, h); i++ {
-			for j := left; j < min(left+leafSide, w); j++ {
-				if cell := i*w + j; observed(cell) {
-					t.cells = append(t.cells, int32(cell))
-					b.include(sphere[cell])
+	top := newBoxMap((leaves.rows+1)/2, (leaves.cols+1)/2)
+	for k := range t.seen {
+		row, col := k/leaves.cols, k%leaves.cols
+		b := &top.boxes[row/2*top.cols+col/2]
+		for i := range min(leafSide, h-row*leafSide) {
+			for j := range min(leafSide, w-col*leafSide) {
+				if y, x := row*leafSide+i, col*leafSide+j; observed(y*w + x) {
+					t.seen[k] |= 1 << (i*leafSide + j)
+					b.include(sphere.at(y, x))
 				}
 			}
 		}
-		b.last = int32(len(t.cells))
 	}
-	t.levels = append(t.levels, leaves)
-	for top := leaves; len(top.boxes) > 1; {
+	t.levels = append(t.levels, top)
+	for len(top.boxes) > 1 {
 		top = top.halved()
 		t.levels = append(t.levels, top)
 	}
 	return t
 }
+
+// empty reports whether the frame has no observation.
+func (t *boxTree) empty() bool { return t.levels[len(t.levels)-1].boxes[0].empty() }
 
 func newBoxMap(rows, cols int) boxMap {
 	m := boxMap{rows: rows, cols: cols, boxes: make([]box, rows*cols)}
@@ -84,21 +73,19 @@ func newBoxMap(rows, cols int) boxMap {
 }
 
 // halved returns the next level: each of its boxes holds up to 2×2 of m.
-func (m boxMap) halved() boxMap {
+func (m *boxMap) halved() boxMap {
 	up := newBoxMap((m.rows+1)/2, (m.cols+1)/2)
-	for k, b := range m.boxes {
-		if b.first == b.last {
-			continue
-		}
-		p := &up.boxes[k/m.cols/2*up.cols+k%m.cols/2]
-		p.last = p.first + 1
-		for a := range 3 {
+	for k := range m.boxes {
+		b, p := &m.boxes[k], &up.boxes[k/m.cols/2*up.cols+k%m.cols/2]
+		for a := range 3 { // an empty box changes nothing
 			p.low[a] = min(p.low[a], b.low[a])
 			p.high[a] = max(p.high[a], b.high[a])
 		}
 	}
 	return up
 }
+
+func (b *box) empty() bool { return b.low[0] > b.high[0] }
 
 func (b *box) include(p point) {
 	for a, v := range [3]float32{p.x, p.y, p.z} {
@@ -131,40 +118,52 @@ func (b *box) extent(axis [3]float32, q point) (low, high float32) {
 
 // collect offers to h all points that may be among its neighbours.
 func (t *boxTree) collect(h *neighbourhood) {
-	if len(t.cells) > 0 {
-		t.descend(len(t.levels)-1, 0, 0, h)
+	if !t.empty() {
+		t.descend(len(t.levels), 0, 0, h)
 	}
 }
 
+// descend looks through a box, of level 0 for a leaf.
 func (t *boxTree) descend(level, row, col int, h *neighbourhood) {
 	if level == 0 {
-		b := &t.levels[0].boxes[row*t.levels[0].cols+col]
-		for _, c := range t.cells[b.first:b.last] {
-			h.offer(t.sphere[c])
-		}
+		t.offer(row, col, h)
 		return
 	}
-	down := &t.levels[level-1]
+	down := &t.sphere.leaves
+	if level > 1 {
+		down = &t.levels[level-2]
+	}
 	var order [4]child
 	n := 0
 	for i := 2 * row; i < min(2*row+2, down.rows); i++ {
 		for j := 2 * col; j < min(2*col+2, down.cols); j++ {
-			b := &down.boxes[i*down.cols+j]
-			if b.first == b.last {
+			k := i*down.cols + j
+			b := &down.boxes[k]
+			if level == 1 && t.seen[k] == 0 || b.empty() {
 				continue
 			}
 			c := child{distance2: b.distance2(h.centre), row: i, col: j, box: b}
-			k := n
-			for ; k > 0 && order[k-1].distance2 > c.distance2; k-- {
-				order[k] = order[k-1]
+			at := n
+			for ; at > 0 && order[at-1].distance2 > c.distance2; at-- {
+				order[at] = order[at-1]
 			}
-			order[k] = c
+			order[at] = c
 			n++
 		}
 	}
 	for _, c := range order[:n] {
 		if h.wants(c.box, c.distance2) {
 			t.descend(level-1, c.row, c.col, h)
+		}
+	}
+}
+
+// offer offers the points of a leaf.
+func (t *boxTree) offer(row, col int, h *neighbourhood) {
+	left := t.seen[row*t.sphere.leaves.cols+col]
+	for i := row * leafSide; left != 0; i, left = i+1, left>>leafSide {
+		for line := left & (1<<leafSide - 1); line != 0; line &= line - 1 {
+			h.offer(t.sphere.at(i, col*leafSide+bits.TrailingZeros16(line)))
 		}
 	}
 }

@@ -34,39 +34,86 @@ const support = 1.5
 // with the first.
 const phases = 3
 
-// A blend holds sums over nodes for every cell, no weight where none was wanted.
-type blend struct{ weight, mean, variance []float64 }
+// bandRows is the number of rows of nodes whose cells have sums at a time: those of a
+// field of 4096 lines in full would take 24 bytes a cell.
+const bandRows = 512
+
+// A blend holds sums over nodes for the cells of some lines, no weight where none was
+// wanted.
+type blend struct {
+	first                  int // cell
+	weight, mean, variance []float64
+}
 
 func newBlend(cells int) blend {
 	return blend{weight: make([]float64, cells), mean: make([]float64, cells), variance: make([]float64, cells)}
 }
 
-// fill estimates the wanted cells. Rows of nodes that share no cell are
-// distributed among the workers, so that nothing depends on their number.
+// advanced returns the blend from a cell on, with the sums that there are.
+func (b blend) advanced(first int) blend {
+	for _, sums := range [][]float64{b.weight, b.mean, b.variance} {
+		kept := copy(sums, sums[min(first-b.first, len(sums)):])
+		clear(sums[kept:])
+	}
+	b.first = first
+	return b
+}
+
+// fill estimates the wanted cells.
 func (a *analysis) fill(ctx context.Context, wanted func(c int) bool, e Estimate, progress func(done, total int)) {
+	a.fillBands(ctx, bandRows, wanted, e, progress)
+}
+
+// fillBands is fill in bands of so many rows of nodes. Rows of a band that share no cell
+// are distributed among the workers, so that nothing depends on their number.
+func (a *analysis) fillBands(ctx context.Context, band int, wanted func(c int) bool, e Estimate, progress func(done, total int)) {
 	g := a.series.Grid
-	rows, cols := axisNodes(g.Height(), a.oi.Spacing), a.columnNodes()
+	w, h := g.Width(), g.Height()
+	rows, cols := axisNodes(h, a.oi.Spacing), a.columnNodes()
+	// The first line of a row of nodes; that of one beyond the last is the end.
+	line := func(row int) int {
+		if row < len(rows) && len(rows[row].lines) > 0 {
+			return int(rows[row].lines[0].index)
+		}
+		return h
+	}
+	most := 0 // lines of a band
+	for first := 0; first < len(rows); first += band {
+		last := rows[min(first+band, len(rows))-1]
+		end := h
+		if n := len(last.lines); n > 0 {
+			end = int(last.lines[n-1].index) + 1
+		}
+		most = max(most, end-line(first))
+	}
 	solvers := sync.Pool{New: func() any { return newSolver(a) }}
-	sums := newBlend(g.Len())
+	sums, filled := newBlend(most*w), make([]bool, g.Len())
 	var mu sync.Mutex
 	done := 0
-	for phase := range min(phases, len(rows)) {
-		a.oi.each((len(rows)-phase+phases-1)/phases, func(i int) {
-			if ctx.Err() != nil {
-				return
-			}
-			s := solvers.Get().(*solver)
-			a.fillRow(rows[phase+phases*i], cols, wanted, s, sums)
-			solvers.Put(s)
-			if progress != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				done++
-				progress(done, len(rows))
-			}
-		})
+	for first := 0; first < len(rows); first += band {
+		end := min(first+band, len(rows))
+		for phase := first; phase < min(first+phases, end); phase++ {
+			a.oi.each((end-phase+phases-1)/phases, func(i int) {
+				if ctx.Err() != nil {
+					return
+				}
+				s := solvers.Get().(*solver)
+				a.fillRow(rows[phase+phases*i], cols, wanted, s, sums)
+				solvers.Put(s)
+				if progress != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					done++
+					progress(done, len(rows))
+				}
+			})
+		}
+		a.conclude(sums, line(end)*w, filled, e)
+		sums = sums.advanced(line(end) * w)
 	}
-	a.conclude(sums, e)
+	if a.oi.Spacing >= blurredSpacing {
+		copy(e.Sigma, field.Blur(e.Sigma, filled, g, 1))
+	}
 }
 
 // gap reports whether a cell is to be filled.
@@ -113,7 +160,7 @@ func (a *analysis) columnNodes() []knot {
 	}
 	column := make([]int32, w) // by rank from the west
 	for j := range w {
-		column[a.sphere[j].rank] = int32(j)
+		column[a.sphere.rank(j)] = int32(j)
 	}
 	nodes := make([]knot, w/a.oi.Spacing)
 	spacing := float64(w) / float64(len(nodes))
@@ -154,7 +201,7 @@ func (a *analysis) fillRow(row knot, cols []knot, wanted func(c int) bool, s *so
 func (a *analysis) node(row, col knot) point {
 	g := a.series.Grid
 	w := g.Width()
-	edge := a.sphere[row.line*w+col.line]
+	edge := a.sphere.at(row.line, col.line)
 	at := edge
 	leave := func(beyond, stride, lines int) {
 		if beyond == 0 || lines == 1 {
@@ -164,7 +211,7 @@ func (a *analysis) node(row, col knot) point {
 		if beyond > 0 {
 			inward, steps = -stride, float32(beyond)
 		}
-		inner := a.sphere[row.line*w+col.line+inward]
+		inner := a.sphere.of(int32(row.line*w + col.line + inward))
 		at.x += steps * (edge.x - inner.x)
 		at.y += steps * (edge.y - inner.y)
 		at.z += steps * (edge.z - inner.z)
@@ -188,16 +235,13 @@ func bspline(x float64) float64 {
 	return 0
 }
 
-// conclude turns the sums into estimates.
-func (a *analysis) conclude(sums blend, e Estimate) {
-	filled := make([]bool, len(sums.weight))
-	for c, weight := range sums.weight {
-		if filled[c] = weight > 0; filled[c] {
-			a.store(int32(c), sums.mean[c]/weight, sums.variance[c]/weight, e)
+// conclude turns the sums of all cells before one into estimates.
+func (a *analysis) conclude(sums blend, end int, filled []bool, e Estimate) {
+	for i, weight := range sums.weight[:end-sums.first] {
+		if c := sums.first + i; weight > 0 {
+			filled[c] = true
+			a.store(int32(c), sums.mean[i]/weight, sums.variance[i]/weight, e)
 		}
-	}
-	if a.oi.Spacing >= blurredSpacing {
-		copy(e.Sigma, field.Blur(e.Sigma, filled, a.series.Grid, 1))
 	}
 }
 

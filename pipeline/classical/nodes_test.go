@@ -38,6 +38,35 @@ func TestRowsOfNodesOfOnePhaseShareNoCell(t *testing.T) {
 	}
 }
 
+// The sums of lines that two bands share must be carried from one to the other.
+func TestBandsOfNodesAreOneMap(t *testing.T) {
+	s := cloudy(61, 23, 3, 5)
+	for _, spacing := range []int{1, 2, 3, 4} {
+		o := DefaultOI(s.Grid)
+		o.Spacing = spacing
+		filled := func(band int) Estimate {
+			a := &analysis{oi: o, series: s, target: 2, bg: newBackground(s, o.SmoothKM), sphere: newSphere(s.Grid)}
+			a.search(o.buildTrees(s, a.sphere))
+			e := gaps(s.Grid.Len())
+			a.keepObserved(e)
+			a.fillBands(t.Context(), band, a.gap, e, nil)
+			return e
+		}
+		whole := filled(1 << 20)
+		for _, band := range []int{1, 2, 3, 5, 7, 64} {
+			e := filled(band)
+			for c := range e.Mean {
+				if off := math.Abs(float64(e.Mean[c] - whole.Mean[c])); !(off < 1e-6) {
+					t.Fatalf("spacing %d, bands of %d: cell %d is %v, in one band %v", spacing, band, c, e.Mean[c], whole.Mean[c])
+				}
+				if ratio := float64(e.Sigma[c] / whole.Sigma[c]); !(math.Abs(ratio-1) < 1e-5) {
+					t.Fatalf("spacing %d, bands of %d: sigma of cell %d is %v of that in one band", spacing, band, c, ratio)
+				}
+			}
+		}
+	}
+}
+
 func TestTabledDecayAgreesWithTheExponential(t *testing.T) {
 	places := [][3]float64{{0, 0, 0}, {1e-9, 0, 0}, {0.3, -0.2, 0.1}, {1.0 / 64, 0, 0}, {5, 4, 3}, {39.99, 0, 0}}
 	got := make([]float64, len(places))

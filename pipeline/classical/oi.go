@@ -123,7 +123,7 @@ func (o OI) FillContext(ctx context.Context, s Series, target int, progress func
 }
 
 // buildTrees returns a search tree for each frame.
-func (o OI) buildTrees(s Series, sphere []point) []boxTree {
+func (o OI) buildTrees(s Series, sphere *sphere) []boxTree {
 	trees := make([]boxTree, len(s.Frames))
 	o.each(len(trees), func(f int) {
 		trees[f] = newBoxTree(sphere, s.Grid, func(c int) bool { return s.observed(f, c) })

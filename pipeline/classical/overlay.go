@@ -71,7 +71,7 @@ type trial struct {
 	series   Series
 	tuning   Tuning
 	overlays []overlay
-	sphere   []point
+	sphere   *sphere
 	trees    []boxTree // trees of the complete frames
 	served   bool      // estimates are blended from nodes, as in products
 }
@@ -151,7 +151,7 @@ func (h Hidden) detrended() Hidden {
 }
 
 // misses runs all candidates on the day, with a search tree for each of its frames.
-func (h Hidden) misses(candidates []OI, sphere []point, trees []boxTree, served bool) [][]miss {
+func (h Hidden) misses(candidates []OI, sphere *sphere, trees []boxTree, served bool) [][]miss {
 	bg := newBackground(h.Series, candidates[0].SmoothKM)
 	e := gaps(h.Series.Grid.Len())
 	all := make([][]miss, len(candidates))

@@ -21,9 +21,9 @@ func TestSearchAgreesWithBruteForce(t *testing.T) {
 			a := &analysis{oi: o, series: s, target: target, sphere: newSphere(s.Grid)}
 			a.search(o.buildTrees(s, a.sphere))
 			h := newNeighbourhood(o, len(a.frames))
-			for c := 0; c < s.Grid.Len(); c += 37 {
-				got := slices.Clone(h.around(a.sphere[c], a.frames))
-				if want := bruteForce(a, h, a.sphere[c]); !slices.Equal(got, want) {
+			for c := int32(0); int(c) < s.Grid.Len(); c += 37 {
+				got := slices.Clone(h.around(a.sphere.of(c), a.frames))
+				if want := bruteForce(a, h, a.sphere.of(c)); !slices.Equal(got, want) {
 					t.Fatalf("%s, %d per sector, cell %d: found\n%v, want\n%v", name, perSector, c, got, want)
 				}
 			}
@@ -42,8 +42,11 @@ func bruteForce(a *analysis, h *neighbourhood, q point) []neighbour {
 	for k, f := range a.frames {
 		lag := f.days / a.oi.Days
 		var bySector [sectors][]neighbour
-		for _, c := range f.tree.cells {
-			p := a.sphere[c]
+		for c, v := range f.values {
+			if v != v || !a.series.sea(c) { // NaN
+				continue
+			}
+			p := a.sphere.of(int32(c))
 			d := [3]float32{p.x - q.x, p.y - q.y, p.z - q.z}
 			sector := 0
 			for i, axis := range h.axes {
@@ -83,7 +86,7 @@ func TestNeighboursComeFromAllSidesWhereThereAreAny(t *testing.T) {
 	o.Neighbours = 24
 	a := &analysis{oi: o, series: s, sphere: newSphere(s.Grid)}
 	a.search(o.buildTrees(s, a.sphere))
-	found := newNeighbourhood(o, 1).around(a.sphere[20*41+20], a.frames)
+	found := newNeighbourhood(o, 1).around(a.sphere.of(20*41+20), a.frames)
 	for _, c := range lone {
 		if !slices.ContainsFunc(found, func(n neighbour) bool { return n.cell == int32(c) }) {
 			t.Errorf("the only observation on its side, cell %d, is not among the neighbours", c)
@@ -100,7 +103,7 @@ func TestCholeskySolvesItsSystem(t *testing.T) {
 	a := &analysis{oi: o, series: s, target: 1, bg: newBackground(s, o.SmoothKM), sphere: newSphere(s.Grid)}
 	a.search(o.buildTrees(s, a.sphere))
 	v := newSolver(a)
-	v.solve(a.sphere[210])
+	v.solve(a.sphere.of(210))
 	n := len(v.found)
 	// The formula of OI, in other words than the solver's.
 	covariance := func(i, j int) float64 {

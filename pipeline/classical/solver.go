@@ -52,7 +52,7 @@ func newSolver(a *analysis) *solver {
 
 // estimate stores the estimate of one cell from the observations nearest to it.
 func (s *solver) estimate(c int32, e Estimate) {
-	s.solve(s.sphere[c])
+	s.solve(s.sphere.of(c))
 	mean, variance := s.krige(c)
 	s.store(c, mean, variance, e)
 }
@@ -63,9 +63,10 @@ func (s *solver) add(node point, cells []weighted, sums blend) {
 	for _, c := range cells {
 		mean, variance := s.krige(c.index)
 		w := c.weight / (variance * variance * variance * variance)
-		sums.weight[c.index] += w
-		sums.mean[c.index] += w * mean
-		sums.variance[c.index] += w * variance
+		i := int(c.index) - sums.first
+		sums.weight[i] += w
+		sums.mean[i] += w * mean
+		sums.variance[i] += w * variance
 	}
 }
 
@@ -74,7 +75,7 @@ func (s *solver) solve(at point) {
 	s.found = s.near.around(at, s.frames)
 	n := len(s.found)
 	for i, f := range s.found {
-		s.places[i] = s.place(s.sphere[f.cell], at)
+		s.places[i] = s.place(s.sphere.of(f.cell), at)
 		s.weights[i] = s.anomaly(f)
 	}
 	s.factorise(n)
@@ -155,7 +156,7 @@ func inversePivot(row []float64, i int) float64 {
 func (s *solver) krige(c int32) (mean, variance float64) {
 	n := len(s.found)
 	decay := s.decay[:n]
-	decays(decay, s.places[:n], s.place(s.sphere[c], s.near.centre))
+	decays(decay, s.places[:n], s.place(s.sphere.of(c), s.near.centre))
 	mean = s.level + dot(decay, s.weights[:n])
 	k := s.column[:min(n, surest)]
 	for i := range k {

@@ -130,13 +130,13 @@ func (a *analysis) under(k cover) []int32 {
 	w, h := a.series.Grid.Width(), a.series.Grid.Height()
 	byRank := make([]int, w)
 	for j := range w {
-		byRank[a.sphere[j].rank] = j
+		byRank[a.sphere.rank(j)] = j
 	}
 	lender := make([]int, w)
 	for j := range w {
 		lender[j] = j
 		if k.columns {
-			lender[j] = byRank[w-1-int(a.sphere[j].rank)]
+			lender[j] = byRank[w-1-a.sphere.rank(j)]
 		}
 	}
 	visible := 0
@@ -187,7 +187,7 @@ func (a *analysis) check(k cover, trees []boxTree) []checked {
 	for _, c := range a.draw(k.hidden, widenCells) {
 		solver.estimate(c, e)
 		if sd := float64(b.bg.sd[c]) * a.oi.SigmaScale; sd > 0 {
-			p, length := a.sphere[c], float32(a.oi.LengthKM)
+			p, length := a.sphere.of(c), float32(a.oi.LengthKM)
 			out = append(out, checked{
 				miss:    miss{by: float64(e.Mean[c]-truth[c]) / sd, sigma: float64(e.Sigma[c]) / sd, over: max(b.excess(s.Frames[k.frame].Errors, int(c)), 0)},
 				cluster: [4]int32{int32(k.frame), int32(p.x / length), int32(p.y / length), int32(p.z / length)},
@@ -201,7 +201,7 @@ func (a *analysis) check(k cover, trees []boxTree) []checked {
 // the order of rows and columns.
 func (a *analysis) draw(cells []int32, n int) []int32 {
 	chance := func(c int32) uint64 {
-		p := a.sphere[c]
+		p := a.sphere.of(c)
 		v := uint64(math.Float32bits(p.x))<<32 ^ uint64(math.Float32bits(p.y))<<16 ^ uint64(math.Float32bits(p.z))
 		for range 2 { // the mixing of splitmix64
 			v = (v ^ v>>30) * 0xbf58476d1ce4e5b9
