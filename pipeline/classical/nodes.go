@@ -34,9 +34,13 @@ const support = 1.5
 // with the first.
 const phases = 3
 
-// bandRows is the number of rows of nodes whose cells have sums at a time: those of a
-// field of 4096 lines in full would take 24 bytes a cell.
-const bandRows = 512
+// bandCells is for how many cells, about, there are sums at a time: at 24 bytes each
+// those of a field of 4096 lines would take as much as six maps. Fewer rows of nodes
+// than leastRows would leave workers idle.
+const (
+	bandCells = 3 << 20
+	leastRows = 96
+)
 
 // A blend holds sums over nodes for the cells of some lines, no weight where none was
 // wanted.
@@ -61,7 +65,8 @@ func (b blend) advanced(first int) blend {
 
 // fill estimates the wanted cells.
 func (a *analysis) fill(ctx context.Context, wanted func(c int) bool, e Estimate, progress func(done, total int)) {
-	a.fillBands(ctx, bandRows, wanted, e, progress)
+	rows := bandCells / (a.series.Grid.Width() * a.oi.Spacing)
+	a.fillBands(ctx, max(rows, leastRows), wanted, e, progress)
 }
 
 // fillBands is fill in bands of so many rows of nodes. Rows of a band that share no cell
@@ -86,9 +91,9 @@ func (a *analysis) fillBands(ctx context.Context, band int, wanted func(c int) b
 		}
 		most = max(most, end-line(first))
 	}
-	solvers := sync.Pool{New: func() any { return newSolver(a) }}
-	sums, filled := newBlend(most*w), make([]bool, g.Len())
+	var idle []*solver // no sync.Pool: that would keep the analysis until the collection after the next
 	var mu sync.Mutex
+	sums, filled := newBlend(most*w), make([]bool, g.Len())
 	done := 0
 	for first := 0; first < len(rows); first += band {
 		end := min(first+band, len(rows))
@@ -97,13 +102,18 @@ func (a *analysis) fillBands(ctx context.Context, band int, wanted func(c int) b
 				if ctx.Err() != nil {
 					return
 				}
-				s := solvers.Get().(*solver)
+				mu.Lock()
+				if len(idle) == 0 {
+					idle = append(idle, newSolver(a))
+				}
+				s := idle[len(idle)-1]
+				idle = idle[:len(idle)-1]
+				mu.Unlock()
 				a.fillRow(rows[phase+phases*i], cols, wanted, s, sums)
-				solvers.Put(s)
-				if progress != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					done++
+				mu.Lock()
+				defer mu.Unlock()
+				idle = append(idle, s)
+				if done++; progress != nil {
 					progress(done, len(rows))
 				}
 			})

@@ -167,6 +167,7 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 	}
 	s.Seen = f.seen(s)
 	series, targets := assemble(s)
+	s.History = nil // series has it: where the caller lets go of it too, its memory is free
 	oi, note := f.interpolator(series.Grid, s.Constants), ""
 	if (f.cfg.Method == "oi" || s.Trust != nil) && s.Constants != nil {
 		note = s.Constants.Note
@@ -182,7 +183,11 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 		window.Sea = s.openSea(n, window.Sea)
 		again := f.cfg.Quality.Observed == Blend || f.cfg.Quality.Observed == Denoise
 		weak := f.weak(window, at)
-		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, centre: s.Centre, covariates: s.Covariates, last: n == len(targets)-1 && !again && weak == nil && f.cfg.Members == 0}
+		last := n == len(targets)-1 && !again && weak == nil && f.cfg.Members == 0 && !f.cfg.Details
+		if last {
+			series.Frames = nil // window has what is left to look at, and may let go of it
+		}
+		seen := view{Series: window, target: at, oi: oi, scale: s.Scaling, tuned: s.Constants, wide: s.Widening, trust: s.Trust, centre: s.Centre, covariates: s.Covariates, last: last}
 		filled, err := f.withMembers(ctx, seen, within)
 		if err != nil && !errors.Is(err, classical.ErrNoObservations) {
 			return nil, fmt.Errorf("fill %s: %w", s.Frames[n].Time.Format(time.DateOnly), err)
@@ -249,7 +254,7 @@ type view struct {
 	centre impute.Centre
 	// covariates are those of the scene.
 	covariates []Covariate
-	last       bool // the series is not used afterwards and may be overwritten
+	last       bool // the series is not used afterwards but for the target: it may be overwritten and let go of
 }
 
 // fill applies the method and the widening to a frame.

@@ -51,6 +51,14 @@ func (m *Model) fill(ctx context.Context, s classical.Series, target int, how fi
 	if err != nil {
 		return filling{}, err
 	}
+	if how.last { // networks know of other days what the analysis and the composites say
+		for i := range s.Frames {
+			if i != target {
+				s.Frames[i] = classical.Frame{Time: s.Frames[i].Time}
+			}
+		}
+		clearUp(s.Grid.Len())
+	}
 	how.analysis = how.now().Sub(how.began)
 	m.turn.Lock()
 	defer m.turn.Unlock()
@@ -85,7 +93,7 @@ type fillOptions struct {
 	centre    impute.Centre // mean to publish where there are two; empty: that of the version
 	// covariates are those of the scene.
 	covariates []Covariate
-	last       bool // the series may be overwritten
+	last       bool // the series may be overwritten, and let go of but for the target
 
 	// Set by fill.
 	began    time.Time
