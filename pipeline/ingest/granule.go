@@ -43,6 +43,27 @@ func (g Granule) Empty() bool {
 	return true
 }
 
+// Neighbour returns the granule as the products of other days need it: without the
+// numbers of its maps as they are stored, which are as large as its fields, and without
+// its refusals. Only its own product carries them over.
+func (g Granule) Neighbour() Granule {
+	g.Rejected = nil
+	g.Source.Vars = slices.Clone(g.Source.Vars)
+	for i, v := range g.Source.Vars {
+		if len(g.Fields) > 0 && len(v.Raw) >= len(g.Fields[0].Values)*cdl.SizeOf(v.Type) {
+			g.Source.Vars[i].Raw = nil
+		}
+	}
+	return g
+}
+
+// Whole reports whether a product of its own can be made of the granule: it is no
+// Neighbour.
+func (g Granule) Whole() bool {
+	v, known := g.Source.Var(g.Source.Variable)
+	return !known || len(v.Raw) > 0
+}
+
 // A Source is the part of a file that a product carries over unchanged: the
 // variable, its coordinates with their bounds, its grid mapping, and the maps of
 // its quality and of its errors.

@@ -130,7 +130,7 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		return err
 	}
 	for path, g := range granules {
-		at := slices.IndexFunc(history, func(h ingest.Granule) bool { return h.SHA256 == g.SHA256 })
+		at := slices.IndexFunc(history, func(h ingest.Granule) bool { return h.SHA256 == g.SHA256 && h.Whole() == g.Whole() })
 		granules[path] = history[at]
 	}
 	for _, path := range slices.Compact(slices.Clone(inputs)) {
@@ -173,8 +173,10 @@ func (f fillFlags) readAll(ctx context.Context, reader *ingest.Reader, inputs, p
 				return nil, nil, ctx.Err()
 			}
 			switch {
-			case err == nil:
+			case err == nil && slices.Contains(inputs, path):
 				granules[path] = g
+			case err == nil:
+				granules[path] = g.Neighbour()
 			case slices.Contains(inputs, path):
 				errs = append(errs, err)
 			default: // a poorer analysis, not a failure
