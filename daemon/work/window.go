@@ -64,7 +64,7 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule, granule ingest
 // readAhead reads a granule before its turn and returns its first time; zero
 // where it cannot be used.
 func (w *Worker) readAhead(ctx context.Context, g ledger.Granule) (time.Time, error) {
-	granule, err := w.neighbour(ctx, g)
+	granule, err := w.read(ctx, g)
 	if err == nil {
 		err = w.checkGrid(ctx, g, granule)
 	}
@@ -104,29 +104,10 @@ func thinned(cfg infer.Config, rows []ledger.Granule, around [2]time.Time) []led
 	return out
 }
 
-// neighbour returns a granule that another day is to see, from memory or decoded, and
-// keeps no more of it.
-func (w *Worker) neighbour(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
-	granule, ok := w.decoded[g.SHA256]
-	if ok {
-		w.spooled[g.SHA256] = g.SpoolPath
-	} else {
-		var err error
-		if granule, err = w.read(ctx, g); err != nil {
-			return granule, err
-		}
-	}
-	if granule.Whole() {
-		granule = granule.Neighbour()
-		w.decoded[g.SHA256] = granule
-	}
-	return granule, nil
-}
-
-// read returns a granule from memory, where it is there as a whole, or decodes it.
+// read returns a granule from memory, or decodes it.
 func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
 	w.spooled[g.SHA256] = g.SpoolPath
-	if granule, ok := w.decoded[g.SHA256]; ok && granule.Whole() {
+	if granule, ok := w.decoded[g.SHA256]; ok {
 		return granule, nil
 	}
 	if granule, ok := w.Fresh(g.SHA256); ok && granule.Name == filepath.Base(g.SpoolPath) {
@@ -168,7 +149,7 @@ func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.T
 		if row.Name == g.Name {
 			continue
 		}
-		neighbour, err := w.neighbour(ctx, row)
+		neighbour, err := w.read(ctx, row)
 		if err != nil {
 			// Without this neighbour the product is poorer, but not wrong.
 			w.Log.Warn("neighbour left out", "granule", g.Name, "neighbour", row.Name, "err", err)
