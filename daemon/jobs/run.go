@@ -200,13 +200,14 @@ func (r *Runner) unpack(ctx context.Context, m Message) (fill.Job, error) {
 	return job, err
 }
 
-// granules reads the granule of a job and its neighbours, and forgets all others.
+// granules reads the granule of a job and its neighbours, and forgets all others. It
+// remembers of each what its neighbours need.
 func (r *Runner) granules(ctx context.Context, m Message) (target ingest.Granule, history []ingest.Granule, err error) {
 	used := map[string]bool{}
-	read := func(f File) (ingest.Granule, error) {
+	read := func(f File, whole bool) (ingest.Granule, error) {
 		key := fmt.Sprintf("%s %s %+v", f.SHA256, f.Name, m.Options)
 		used[key] = true
-		if g, ok := r.decoded[key]; ok {
+		if g, ok := r.decoded[key]; ok && (!whole || g.Whole()) {
 			return g, nil
 		}
 		g, err := r.decode(ctx, f, m.Options)
@@ -214,13 +215,16 @@ func (r *Runner) granules(ctx context.Context, m Message) (target ingest.Granule
 			if r.decoded == nil {
 				r.decoded = map[string]ingest.Granule{}
 			}
-			r.decoded[key] = g
+			r.decoded[key] = g.Neighbour() // which is all that later jobs need of it
+			if !whole {
+				g = r.decoded[key]
+			}
 		}
 		return g, err
 	}
-	readAll := func(files []File) (all []ingest.Granule, err error) {
-		for _, f := range files {
-			g, err := read(f)
+	readAll := func(files []File, whole bool) (all []ingest.Granule, err error) {
+		for i, f := range files {
+			g, err := read(f, whole && i == 0)
 			if err != nil {
 				return nil, err
 			}
@@ -228,11 +232,11 @@ func (r *Runner) granules(ctx context.Context, m Message) (target ingest.Granule
 		}
 		return all, nil
 	}
-	if history, err = readAll(m.History); err != nil {
+	if history, err = readAll(m.History, false); err != nil {
 		return target, nil, err
 	}
 	if m.Target.Absent {
-		around, err := readAll(m.Target.Around)
+		around, err := readAll(m.Target.Around, true) // the target is like the first
 		if err != nil || len(around) == 0 {
 			return target, nil, errors.Join(err, fmt.Errorf("the job of %s, which is absent, names %d neighbours", m.Granule, len(m.Target.Around)))
 		}
@@ -240,7 +244,7 @@ func (r *Runner) granules(ctx context.Context, m Message) (target ingest.Granule
 		if err != nil {
 			return target, nil, &Unfillable{Err: err}
 		}
-	} else if target, err = read(m.Target.File); err != nil {
+	} else if target, err = read(m.Target.File, true); err != nil {
 		return target, nil, err
 	}
 	maps.DeleteFunc(r.decoded, func(key string, _ ingest.Granule) bool { return !used[key] })

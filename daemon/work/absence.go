@@ -138,7 +138,11 @@ func (w *Worker) around(ctx context.Context, g ledger.Granule) ([]ingest.Granule
 		if len(around) == most {
 			break
 		}
-		neighbour, err := w.read(ctx, row)
+		read := w.neighbour
+		if len(around) == 0 { // the stand-in is like the first, and of the others are the attributes
+			read = w.read
+		}
+		neighbour, err := read(ctx, row)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

@@ -64,7 +64,7 @@ func (w *Worker) lookAhead(ctx context.Context, g ledger.Granule, granule ingest
 // readAhead reads a granule before its turn and returns its first time; zero
 // where it cannot be used.
 func (w *Worker) readAhead(ctx context.Context, g ledger.Granule) (time.Time, error) {
-	granule, err := w.read(ctx, g)
+	granule, err := w.neighbour(ctx, g)
 	if err == nil {
 		err = w.checkGrid(ctx, g, granule)
 	}
@@ -72,6 +72,10 @@ func (w *Worker) readAhead(ctx context.Context, g ledger.Granule) (time.Time, er
 		return time.Time{}, nil // set aside when its turn comes
 	}
 	if err != nil {
+		return time.Time{}, err
+	}
+	// Once it is placed, nobody looks again at a product that is made without it now.
+	if err := w.overtake(ctx, g); err != nil {
 		return time.Time{}, err
 	}
 	if _, err := w.Books.Place(ctx, g.ID, w.set.placement(g, granule), w.Now()); err != nil {
@@ -104,10 +108,29 @@ func thinned(cfg infer.Config, rows []ledger.Granule, around [2]time.Time) []led
 	return out
 }
 
-// read returns a granule from memory, or decodes it.
+// neighbour returns a granule that another day is to see, from memory or decoded, and
+// keeps no more of it.
+func (w *Worker) neighbour(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
+	granule, ok := w.decoded[g.SHA256]
+	if ok {
+		w.spooled[g.SHA256] = g.SpoolPath
+	} else {
+		var err error
+		if granule, err = w.read(ctx, g); err != nil {
+			return granule, err
+		}
+	}
+	if granule.Whole() {
+		granule = granule.Neighbour()
+		w.decoded[g.SHA256] = granule
+	}
+	return granule, nil
+}
+
+// read returns a granule from memory, where it is there as a whole, or decodes it.
 func (w *Worker) read(ctx context.Context, g ledger.Granule) (ingest.Granule, error) {
 	w.spooled[g.SHA256] = g.SpoolPath
-	if granule, ok := w.decoded[g.SHA256]; ok {
+	if granule, ok := w.decoded[g.SHA256]; ok && granule.Whole() {
 		return granule, nil
 	}
 	if granule, ok := w.Fresh(g.SHA256); ok && granule.Name == filepath.Base(g.SpoolPath) {
@@ -149,7 +172,7 @@ func (w *Worker) history(ctx context.Context, g ledger.Granule, around [2]time.T
 		if row.Name == g.Name {
 			continue
 		}
-		neighbour, err := w.read(ctx, row)
+		neighbour, err := w.neighbour(ctx, row)
 		if err != nil {
 			// Without this neighbour the product is poorer, but not wrong.
 			w.Log.Warn("neighbour left out", "granule", g.Name, "neighbour", row.Name, "err", err)
