@@ -149,6 +149,11 @@ func (w *Worker) overtake(ctx context.Context, g ledger.Granule) error {
 	if err != nil {
 		return err
 	}
+	return w.awaitWithout(ctx, g, granule)
+}
+
+// awaitWithout is overtake for a granule that was read.
+func (w *Worker) awaitWithout(ctx context.Context, g ledger.Granule, granule ingest.Granule) error {
 	first, last := field.Span(granule.Fields)
 	past, future := w.set.Fill.Past(), w.set.Fill.Future()
 	late := func(j sentJob) bool {

@@ -75,7 +75,7 @@ func (w *Worker) readAhead(ctx context.Context, g ledger.Granule) (time.Time, er
 		return time.Time{}, err
 	}
 	// Once it is placed, nobody looks again at a product that is made without it now.
-	if err := w.overtake(ctx, g); err != nil {
+	if err := w.awaitWithout(ctx, g, granule); err != nil {
 		return time.Time{}, err
 	}
 	if _, err := w.Books.Place(ctx, g.ID, w.set.placement(g, granule), w.Now()); err != nil {

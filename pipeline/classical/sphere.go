@@ -96,7 +96,7 @@ func planePoints(g field.Grid) []point {
 
 // of returns the point of a cell.
 func (s *sphere) of(cell int32) point {
-	width := uint32(s.width) // 32 bits divide in half the time
+	width := uint32(s.width) // divides sooner than 64 bits
 	return s.at(int(uint32(cell)/width), int(uint32(cell)%width))
 }
 

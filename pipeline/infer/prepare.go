@@ -71,7 +71,7 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 
 // clearUp gives back the memory of what nobody holds any more, where that is much: a
 // quarter of a large heap is left to be garbage otherwise, and what networks take comes
-// on top of it. Maps hold no pointers, so it takes some milliseconds.
+// on top of it. Maps hold no pointers, so there is little to look through.
 func clearUp(cells int) {
 	if cells > keptCells {
 		debug.FreeOSMemory()

@@ -63,7 +63,7 @@ func newLargeSite(b *testing.B, past ledgertest.Past) largeSite {
 	check(b, err)
 	s := largeSite{past: past, program: filepath.Join(root, "lacuna"), config: filepath.Join(root, "lacuna.yaml"), page: port.Addr().String()}
 	check(b, port.Close())
-	// Not the test under this name: its start takes three times as long.
+	// Not the test under this name: its start takes longer.
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", s.program, ".").CombinedOutput(); err != nil {
 		b.Fatalf("build the program: %v: %s", err, out)
 	}
