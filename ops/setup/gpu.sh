@@ -2,10 +2,11 @@
 # Puts all that training and measuring on a GPU take into a folder: gpu.sh DATA OUTDIR
 #
 # For a machine that has a GPU, Python with JAX for CUDA and nothing else of ours: no
-# Go, no NetCDF, no network. The folder has the program without its starters, the
-# libraries that it loads, and the packs of all seas, 51 MB in all. There:
+# Go, no NetCDF, no network. The folder has the program without its starters and the
+# libraries that it loads (34 MB), and each sea in an archive of its own (17 MB in all),
+# so that the seas which a measurement does not need can stay here. There:
 #
-#   . OUTDIR/unpack.sh                 # into /tmp/lacuna, once, and the settings of XLA
+#   . OUTDIR/unpack.sh                 # into /tmp/lacuna what is new, and the settings of XLA
 #   lacuna lab seas -packs $PACKS -settings seas.json -engine xla:cuda -o seas
 #   ops/setup/measure-gpu.sh measured  # what docs/results.md says of a GPU
 #
@@ -40,10 +41,12 @@ for icu in "$work"/lib/libicudata.so.*; do
 done
 [[ -z ${LACUNA_ONNXRUNTIME:-} ]] || cp -L "$LACUNA_ONNXRUNTIME" "$work/lib/libonnxruntime.so"
 
-# Packs are compressed with gzip each; together and by xz they take half of that.
+tar -C "$work" -cf - lacuna lib | xz -T0 -6 >"$out/lacuna.tar.xz"
+
+# Packs are compressed with gzip; by xz they take half of that.
 "$here/seas.sh" "$work/lacuna" "$data" "$work/packs"
 gunzip -S .pack "$work"/packs/*.pack
-tar -C "$work" -cf - lacuna lib packs | xz -T0 -6 >"$out/lacuna.tar.xz"
+for pack in "$work"/packs/*; do xz -T0 -6 <"$pack" >"$out/$(basename "$pack").pack.xz"; done
 
 # What XLA has found out about an H200: without it the first network of each kind
 # takes up to three minutes to compile, with it seconds. It is of no use to another
@@ -55,11 +58,14 @@ cat >"$out/unpack.sh" <<'EOF'
 # Source this on the machine with the GPU.
 export LACUNA_FOLDER=/tmp/lacuna PACKS=/tmp/lacuna/packs XDG_CACHE_HOME=/tmp/lacuna/cache
 if [ ! -e $LACUNA_FOLDER/ready ]; then
-  mkdir -p $LACUNA_FOLDER/pjrt && tar -C $LACUNA_FOLDER -xJf "$(dirname "${BASH_SOURCE[0]}")/lacuna.tar.xz"
-  for p in $PACKS/*; do (gzip -1 <"$p" >"$p.pack" && rm "$p") & done; wait
+  mkdir -p $PACKS $LACUNA_FOLDER/pjrt && tar -C $LACUNA_FOLDER -xJf "$(dirname "${BASH_SOURCE[0]}")/lacuna.tar.xz"
   mkdir -p $XDG_CACHE_HOME/lacuna/xla && tar -C $XDG_CACHE_HOME/lacuna/xla -xJf "$(dirname "${BASH_SOURCE[0]}")/tuning-h200.tar.xz"
   touch $LACUNA_FOLDER/ready
 fi
+for p in "$(dirname "${BASH_SOURCE[0]}")"/*.pack.xz; do
+  to=$PACKS/$(basename "$p" .xz)
+  [ ! -e "$p" ] || [ -e "$to" ] || (xz -dc <"$p" | gzip -1 >"$to.part" && mv "$to.part" "$to") &
+done; wait
 site=$(python3 -c 'import jax_plugins, os; print(os.path.dirname(list(jax_plugins.__path__)[0]))')
 ln -sf "$(find "$site/jax_plugins" -name xla_cuda_plugin.so | head -1)" $LACUNA_FOLDER/pjrt/pjrt_c_api_cuda_plugin.so
 export PJRT_PLUGIN_LIBRARY_PATH=$LACUNA_FOLDER/pjrt GOMLX_NO_AUTO_INSTALL=1 GOPJRT_CUDA_CHECKS=0
