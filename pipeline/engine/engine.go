@@ -122,6 +122,7 @@ func openBest(cfg Config, log *slog.Logger) (*Engine, error) {
 	if gpu == nil {
 		e.log = log
 		log.Info("engine chosen", "engine", XLACUDA, "why", "an NVIDIA GPU and its plug-in are usable", "description", e.Description(), "library", e.Library)
+		e.logRefused(log)
 		return e, nil
 	}
 	e, err := open(ORT, cfg)

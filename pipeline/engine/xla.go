@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/gomlx/go-xla/pkg/pjrt"
 	"github.com/gomlx/gomlx/backends/xla"
+
+	"lacuna/pipeline/engine/compiled"
 )
 
 // openXLA finds the PJRT plug-in for CUDA, loads its libraries and starts it.
@@ -17,12 +20,20 @@ func openXLA(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := found.prepare(tuningFolder(cfg.CacheDir, os.Getenv, os.UserCacheDir)); err != nil {
+	tuning := tuningFolder(cfg.CacheDir, os.Getenv, os.UserCacheDir)
+	if err := found.prepare(tuning); err != nil {
 		return nil, err
 	}
 	options, err := cfg.deviceOptions(os.Getenv)
 	if err != nil {
 		return nil, err
+	}
+	var refused []error
+	if tuning != "" {
+		// Without it every program is compiled, and all else goes on.
+		if err := compiled.Load(found.plugin, filepath.Join(tuning, "programs")); err != nil {
+			refused = append(refused, err)
+		}
 	}
 	var b *xla.Backend
 	start := func() {
@@ -35,7 +46,7 @@ func openXLA(cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the PJRT plug-in %s: %w", found.plugin, err)
 	}
-	return &Engine{Backend: b, Kind: XLACUDA, Library: found.plugin}, nil
+	return &Engine{Backend: b, Kind: XLACUDA, Library: found.plugin, Refused: refused}, nil
 }
 
 // deviceOptions returns the settings of the plug-in: those of c, else those of the

@@ -53,22 +53,22 @@ func (s *Step) share(batch []*tensors.Tensor) ([]shapes.Shape, error) {
 	return out, nil
 }
 
-// inputs returns the inputs of the program: the number of the step, the state
-// and the batch, once a device; and those of them that must be released
+// inputs returns the inputs of the program: the rates of the step, the
+// state and the batch, once a device; and those of them that must be released
 // afterwards.
 func (s *Step) inputs(batch []*tensors.Tensor) (inputs, temporary []*tensors.Tensor, err error) {
-	number := func() *tensors.Tensor {
-		t := tensors.FromFlatDataAndDimensions([]float32{float32(s.done)}, 1)
+	rates := func() *tensors.Tensor {
+		t := newRates(s.cfg, s.done).tensor()
 		temporary = append(temporary, t)
 		return t
 	}
 	if s.cfg.Devices == 0 {
-		inputs = append([]*tensors.Tensor{number()}, s.state...)
+		inputs = append([]*tensors.Tensor{rates()}, s.state...)
 		return append(inputs, batch...), temporary, nil
 	}
 	each := len(s.state) / s.cfg.Devices
 	for d := range s.cfg.Devices {
-		inputs = append(inputs, number())
+		inputs = append(inputs, rates())
 		inputs = append(inputs, s.state[d*each:(d+1)*each]...)
 		for _, t := range batch {
 			part, err := cutBatch(t, d, s.cfg.Devices)

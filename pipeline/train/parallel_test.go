@@ -66,7 +66,9 @@ func TestEveryDeviceGetsItsOwnShareOfTheBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer release(temporary)
-	want := [][]float32{{7}, {10}, {1, 2}, {7}, {20}, {3, 4}}
+	r := newRates(cfg, 7)
+	rates := []float32{float32(r.learning), float32(r.epsilon), float32(r.ema)}
+	want := [][]float32{rates, {10}, {1, 2}, rates, {20}, {3, 4}}
 	if len(inputs) != len(want) {
 		t.Fatalf("%d inputs, want %d", len(inputs), len(want))
 	}

@@ -147,11 +147,11 @@ func (s *Step) program(batch []*tensors.Tensor) (*engine.Program, error) {
 	return p, nil
 }
 
-// build adds one training step to g. The inputs are the step number [1], the
+// build adds one training step to g. The inputs are the step's rates [3], the
 // state and the batch; the outputs are loss and gradient norm [2] and the new
 // state.
 func (s *Step) build(g *Graph, batch []shapes.Shape) []*Node {
-	step := Reshape(Parameter(g, "step", shapes.Make(dtypes.Float32, 1)))
+	r := ratesOf(g)
 	parts := s.parts()
 	kinds := make([][]*Node, stateKinds)
 	for k := range kinds {
@@ -171,7 +171,6 @@ func (s *Step) build(g *Graph, batch []shapes.Shape) []*Node {
 	gradients := pieces.join(parts, Gradient(loss, pieces.nodes...))
 	loss, gradients = s.agree(loss, gradients)
 	norm, factor := clip(gradients, s.cfg.ClipNorm)
-	r := newRates(s.cfg, step)
 
 	out := make([][]*Node, stateKinds)
 	for i, gradient := range gradients {
