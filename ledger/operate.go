@@ -54,29 +54,49 @@ type GranuleQuery struct {
 // At least a name, a state or a time must be given, so that an index is
 // followed.
 func (l *Ledger) Granules(ctx context.Context, q GranuleQuery) ([]Granule, error) {
-	limit := q.Limit
-	if limit == 0 {
-		limit = -1 // no limit, in SQLite
+	// A condition that selects all is left out and not bound to nothing: SQLite would
+	// prepare the text anew for each value that a partial index might depend on.
+	var conditions []string
+	var args []any
+	and := func(condition string, values ...any) {
+		conditions = append(conditions, condition)
+		args = append(args, values...)
 	}
-	var gs []Granule
-	var err error
+	ofDataset, of := "dataset IN (SELECT dataset FROM tally)", []any{}
+	if q.Dataset != "" {
+		ofDataset, of = "dataset = ?", []any{q.Dataset}
+	}
+	index, order := "", "id DESC"
 	switch {
 	case q.Name != "":
-		gs, err = l.granules(ctx, `WHERE name = ?1 AND dataset IN (SELECT dataset FROM tally WHERE ?2 = '' OR dataset = ?2)
-			AND (?3 = '' OR state = ?3) ORDER BY id DESC LIMIT ?4`, q.Name, q.Dataset, q.State, limit)
+		and("name = ?", q.Name)
+		and(ofDataset, of...)
 	case !q.From.IsZero():
-		gs, err = l.granules(ctx, `WHERE id IN (SELECT granule FROM field_time WHERE time BETWEEN ?1 AND ?2
-				AND dataset IN (SELECT dataset FROM tally WHERE ?3 = '' OR dataset = ?3))
-			AND (?4 = '' OR state = ?4) ORDER BY id DESC LIMIT ?5`, text(q.From), text(q.To), q.Dataset, q.State, limit)
+		and("id IN (SELECT granule FROM field_time WHERE time BETWEEN ? AND ? AND "+ofDataset+")", append([]any{text(q.From), text(q.To)}, of...)...)
 	case q.State != "" && q.Unread:
-		gs, err = l.granules(ctx, `INDEXED BY granule_unread WHERE state = ?1 AND first_time = '' AND dataset IN (SELECT dataset FROM tally WHERE ?2 = '' OR dataset = ?2)
-			AND NOT (absent = 1 AND ?1 = 'quarantined') ORDER BY changed DESC, id DESC LIMIT ?3`, q.State, q.Dataset, limit)
+		index, order = "INDEXED BY granule_unread ", "changed DESC, id DESC"
+		and("first_time = ''")
+		and(ofDataset, of...)
 	case q.State != "":
-		gs, err = l.granules(ctx, `WHERE state = ?1 AND (?2 = '' OR dataset = ?2) AND NOT (absent = 1 AND ?1 = 'quarantined') ORDER BY changed DESC, id DESC LIMIT ?3`,
-			q.State, q.Dataset, limit)
+		order = "changed DESC, id DESC"
+		if q.Dataset != "" {
+			and("+dataset = ?", q.Dataset) // in the order of changes, for its limit
+		}
 	default:
-		err = errors.New("neither name, time nor state is given; give one of them")
+		return nil, errors.New("list granules: neither name, time nor state is given; give one of them")
 	}
+	if q.State != "" {
+		and("state = ?", q.State)
+	}
+	if q.State == Quarantined && q.Name == "" && q.From.IsZero() {
+		and("absent <> 1")
+	}
+	limit := ""
+	if q.Limit > 0 {
+		limit = " LIMIT ?"
+		args = append(args, q.Limit)
+	}
+	gs, err := l.granules(ctx, index+"WHERE "+strings.Join(conditions, " AND ")+" ORDER BY "+order+limit, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list granules: %w", err)
 	}
