@@ -14,6 +14,10 @@ import (
 
 const kindMembers = "members"
 
+// membersBatch is the most windows of a step of the members: they learn the shape of
+// residuals, of which a stormy window has as much as a calm one.
+const membersBatch = 64
+
 // MembersConfig returns the settings for the members of a model that was
 // trained with cfg.
 func MembersConfig(cfg Config) Config {
@@ -22,6 +26,7 @@ func MembersConfig(cfg Config) Config {
 	cfg.Beta = 0
 	cfg.LossOn = OnQuery
 	cfg.Design.Variance = false
+	cfg.Batch = min(cfg.Batch, membersBatch)
 	return cfg
 }
 

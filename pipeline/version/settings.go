@@ -313,13 +313,9 @@ func (s Settings) needsPrior() bool {
 // steps.
 func membersOf(cfg learn.Config, steps int) learn.Config {
 	cfg = learn.MembersConfig(cfg)
-	cfg.Steps, cfg.Batch = steps, min(cfg.Batch, membersBatch)
+	cfg.Steps = steps
 	return cfg
 }
-
-// membersBatch is the most windows of a step of the members: they learn the shape of
-// residuals, of which a stormy window has as much as a calm one.
-const membersBatch = 64
 
 // reliabilityOf returns the settings of the classifier beside an imputer, with
 // so many steps.
