@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint checks formatted fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime openvino parts vulnfiles
+.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint checks vet formatted fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime openvino parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -64,8 +64,8 @@ test: decoder ## every test, formatting, and lint where make lint has installed 
 	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) python onnxruntime parts vulnfiles & \
 	  status=0; $(MAKE) --no-print-directory checks || status=$$?; wait $$! || exit; exit $$status
 	@go test $(TESTFLAGS) $(LONGEST) ./...
-	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short -run '$(SHARED)' ./pipeline/classical
-	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) $(UNRACEDBELOW) -short $$($(CONCURRENT) | grep -vE '^lacuna/pipeline/classical$$')
+	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short -run '$(SHARED)' $(ARITHMETIC:%=./%)
+	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) $(UNRACEDBELOW) -short $$($(CONCURRENT) | grep -vxF $(ARITHMETIC:%=-e lacuna/%))
 	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) pytest & \
 	  status=0; $(MAKE) --no-print-directory tryfuzz FUZZTIME=10000x || status=$$?; wait $$! || exit; exit $$status
 
@@ -88,10 +88,11 @@ CONCURRENT = go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE '/cmd/lacuna
 # times as long, and its own accesses are not ours to judge. Locks, and what we
 # hand it and take from it, are watched as ever.
 UNRACED := -gcflags='modernc.org/...=-race=false'
-# The arithmetic of optimal interpolation is watched in those of its own tests in which
-# several goroutines share it, which have one of these words in their names; elsewhere
-# it would take ten times as long and find nothing new.
-SHARED := Workers|Cancelled|FillAll
+# The arithmetic of optimal interpolation and of simulated seas is watched in those of
+# their own tests in which several goroutines share it, which have one of these words in
+# their names; elsewhere it would take ten times as long and find nothing new.
+ARITHMETIC := pipeline/classical pipeline/simulate
+SHARED := Workers|Cancelled|FillAll|InParallel
 # No package that uses sync.Map or another generic type of sync may be here: the linker
 # would take its copy of that type, and the detector would see races where there are none.
 UNRACEDBELOW := -gcflags='lacuna/pipeline/classical=-race=false' -gcflags='lacuna/pipeline/noise=-race=false'
@@ -192,9 +193,11 @@ vulndb: ## move on to the newest database of known vulnerabilities that the Go p
 
 # To build the linter and to run it for the first time takes fifteen minutes of a slow
 # core: it is installed by who asks for it.
-checks: system
-	@if [ -x $(GOLANGCI) ]; then $(MAKE) --no-print-directory lint; else \
-	  echo 'go vet alone: the linter is not installed, which make lint does'; $(MAKE) --no-print-directory formatted; go vet ./...; fi
+checks: $(if $(wildcard $(GOLANGCI)),lint,vet)
+
+vet: formatted
+	@echo 'go vet alone: the linter is not installed, which make lint does'
+	@go vet ./...
 
 lint: formatted $(GOLANGCI) ## formatting and lint
 	@$(GOLANGCI) run ./...

@@ -104,6 +104,9 @@ func TestWithoutAClassifierTheMapOfTheVersionIsTheReliability(t *testing.T) {
 
 // The cells of one batch on a GPU are bounded, whatever the size of the windows.
 func TestBatchesOfLargeWindowsAreSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	m := &Model{gpu: true}
 	for _, tt := range []struct{ height, width, want int }{{64, 64, 16}, {256, 512, 8}, {790, 1101, 1}, {1147, 1185, 2}} {
 		s := basin(tt.height, tt.width, false)

@@ -139,6 +139,9 @@ func logs(values []float32) []float64 {
 }
 
 func TestTwoTilingsDifferByLessThanAQuarterOfTheSpread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	s := basin(180, 200, false)
 	whole, a, b := drawnWith(t, s, 512), drawnWith(t, s, 120), drawnWith(t, s, 72)
 	if whole.Sampling.Tier != Standard {
@@ -164,6 +167,9 @@ func TestTwoTilingsDifferByLessThanAQuarterOfTheSpread(t *testing.T) {
 }
 
 func TestThereAreNoSeamsBetweenWindows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	s := basin(260, 260, false)
 	scatter(&s)
 	const window = 96

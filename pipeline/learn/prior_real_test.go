@@ -127,6 +127,9 @@ func seriesOf(t testing.TB, files ...int) samples.Series {
 // cells of the Pacific, coverage has a standard deviation near 0.23, and gaps
 // hang together over several cells.
 func TestRealMasksAreCoherentAndUneven(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about figures, not about what happens at the same time")
+	}
 	data, _ := pacificSplit(t, 0)
 	var all []prior.Mask
 	for _, r := range data.Refs(64, 64, partition.MinObservedCells) {

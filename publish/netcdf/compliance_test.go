@@ -12,6 +12,9 @@ import (
 )
 
 func TestProductsOfEveryLayoutPassAnIndependentChecker(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what Python reads; leave -short out to run it")
+	}
 	t.Parallel()
 	dir := t.TempDir()
 	var paths []string

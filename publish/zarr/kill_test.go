@@ -126,6 +126,9 @@ func (d delivery) make(t *testing.T, m *memory) (done bool) {
 }
 
 func TestAKillAtAnyPointLeavesAStoreThatIsRight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills a process at a time; leave -short out to run it")
+	}
 	t.Parallel()
 	var folders []string
 	var products []publish.Product

@@ -59,6 +59,9 @@ func xarray(t *testing.T, products []publish.Product, folders ...string) []*open
 }
 
 func TestXarrayFindsInAStoreWhatIsInTheFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("what Python reads; leave -short out to run it")
+	}
 	t.Parallel()
 	dir, wide := t.TempDir(), sea{300, 310} // two chunks each way
 	s := InFolder(dir)
