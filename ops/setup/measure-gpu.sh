@@ -10,10 +10,18 @@
 #   basin      the tiers on such a sea, and how long members take
 #   roofline   how far each stage is from what the machine can do
 #
-# and without any it is all of them. Each part leaves
-# OUTDIR/PART.log and a line in OUTDIR/log; a part that is done is passed over, so that
-# the same command goes on. ENGINE, SIZE, GRID, DAYS and STEPS make it smaller, to try it
-# on a processor.
+# and without any it is all of these, or one of the tables, hours in all, which are only
+# made where they are named:
+#
+#   prior      draws of the mask prior, guided and not, and the likelihood of masks
+#   seas       a network on each sea that it did not learn from
+#   PLAN       a plan of pipeline/lab/jobs/plans (pacific, recipe, paper...)
+#
+# Each part leaves OUTDIR/PART.log and a line in OUTDIR/log, a table a folder besides; a
+# part that is done is passed over, and so is a row of a table, so that the same command
+# goes on, after DEADLINE (9m) too. Several tables at a time, each by a command of its
+# own, fill a card under MPS better than one. ENGINE, SIZE, GRID, DAYS and STEPS make it
+# smaller, to try it on a processor.
 set -euo pipefail
 
 out=$1
@@ -23,8 +31,10 @@ parts=("$@")
 [[ $# -gt 0 ]] || parts=(compile finetune daily backfill basin roofline)
 here=$(cd "$(dirname "$0")" && pwd)
 engine=${ENGINE:-xla:cuda} size=${SIZE:-base} grid=${GRID:-790x1101} days=${DAYS:-20} steps=${STEPS:-1000}
+deadline=${DEADLINE:-9m} plans=$here/../../pipeline/lab/jobs/plans
 mkdir -p "$out"
 cd "$out"
+out=$PWD
 
 say() { echo "$(date +%T) $*" | tee -a log; }
 
@@ -104,12 +114,34 @@ backfill() {
 
 basin() { timed basin.log lacuna lab basin -engine "$engine" -size "$size" -height "${grid%x*}" -width "${grid#*x}" -json; }
 
+prior() { timed prior.log lacuna lab prior -data "$PACKS/pacific.pack" -other "$PACKS/atlantic.pack" -parts unconditional,guided,likelihood -engine "$engine" -steps "$steps"; }
+
+seas() {
+  printf '{"imputer":{"steps":4000,"batch":256}}' >seas.json
+  timed seas.log lacuna lab seas -packs "$PACKS" -settings seas.json -engine "$engine" -o seas -deadline "$deadline"
+  goes_on seas.log
+}
+
+# table makes the tables of a plan, whose data are named as if they lay beside it.
+table() {
+  mkdir -p "$1"
+  (cd "$PACKS" && timed "$out/$1.log" lacuna lab jobs -plan "$plans/$1.json" -engine "$engine" -o "$out/$1" -deadline "$deadline")
+  goes_on "$1.log"
+}
+
+goes_on() { # ends here what met its deadline, before it counts as done
+  if tail -n 3 "$1" | grep -q 'deadline met'; then
+    say "$1: deadline met, the same command goes on"
+    exit
+  fi
+}
+
 roofline() { timed roofline.log lacuna lab roofline -engine "$engine" -size "$size"; }
 
 for part in "${parts[@]}"; do
   [[ ! -e $part.done ]] || continue
   say "$part"
-  "$part"
+  if [[ -e $plans/$part.json ]]; then table "$part"; else "$part"; fi
   touch "$part.done"
   say "$part is done"
 done
