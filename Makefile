@@ -4,7 +4,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test fleet decoder build install deb image wheel sbom release vulns vulndb models lint checks vet formatted fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime openvino parts vulnfiles
+.PHONY: help run test race fleet decoder build install deb image wheel sbom release vulns vulndb models lint checks vet formatted fmt bench cuts chaos soak trial fuzz fuzzers tryfuzz pytest clean system python onnxruntime openvino parts vulnfiles
 
 CACHE := $(CURDIR)/.cache
 VENV := $(CACHE)/venv
@@ -64,10 +64,14 @@ test: decoder ## every test, formatting, and lint where make lint has installed 
 	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) python onnxruntime parts vulnfiles & \
 	  status=0; $(MAKE) --no-print-directory checks || status=$$?; wait $$! || exit; exit $$status
 	@go test $(TESTFLAGS) $(LONGEST) ./...
+	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) pytest & \
+	  status=0; $(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) race tryfuzz FUZZTIME=10000x || status=$$?; wait $$! || exit; exit $$status
+
+# make runs a line that names it even when it is only to print (make -n): so what takes
+# long stands in targets of its own.
+race:
 	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) -short -run '$(SHARED)' $(ARITHMETIC:%=./%)
 	@GORACE=atexit_sleep_ms=20 go test $(TESTFLAGS) -race $(UNRACED) $(UNRACEDBELOW) -short $$($(CONCURRENT) | grep -vxF $(ARITHMETIC:%=-e lacuna/%))
-	@$(MAKE) --no-print-directory OWN_ORT=$(OWN_ORT) pytest & \
-	  status=0; $(MAKE) --no-print-directory tryfuzz FUZZTIME=10000x || status=$$?; wait $$! || exit; exit $$status
 
 # A test waits half of its time, for a process, a broker or a moment: with twice
 # as many packages as processors none of those is idle. go test begins with what
