@@ -2,7 +2,7 @@
 # The largest resident set of each command on fields, by their size:
 # measure-memory.sh LACUNA DIR [SIDE...]
 #
-# Makes a simulated sea of each SIDE (256 512 1024) under DIR, 40 days of it or DAYS,
+# Makes a simulated sea of each SIDE (256 512 1024) under DIR, 90 days of it or DAYS,
 # runs the commands on it one after the other, and prints a row of a table for each, in
 # MB with the pages of the program's own file (74 MB), and the seconds that it took. Of a
 # process and all that it starts the largest counts, not their sum. Two cores and no GPU
@@ -35,7 +35,7 @@ measure() { # the row, then a command
 }
 
 for side in "${sides[@]}"; do
-  days=${DAYS:-40} at=$side
+  days=${DAYS:-90} at=$side
   rm -rf "$at" && mkdir "$at"
   ONLY=. measure "simulate" "$lacuna" simulate -o "$at/sea" --days "$days" --grid "${side}x$side"
   granules=("$at"/sea/*.nc)
@@ -44,7 +44,7 @@ for side in "${sides[@]}"; do
   measure "fill by optimal interpolation, ten days before" "$lacuna" fill "$last" -o "$at/oi" --history "$at/sea" --past-days 10 --future-days 0 --model oi
   measure "fill by the starter, tier fast, ten days before" "$lacuna" fill "$last" -o "$at/starter" --history "$at/sea" --past-days 10 --future-days 0 --model starter --tier fast
   measure "pack" "$lacuna" pack --data "$at/sea" -o "$at/sea.pack"
-  measure "evaluate, 20 overlays" "$lacuna" evaluate --data "$at/sea" --methods oi,persistence --mode past --overlays 20 --engine ort -o "$at/report"
+  measure "evaluate, 100 overlays" "$lacuna" evaluate --data "$at/sea" --methods oi,persistence --mode past --overlays 100 --engine ort -o "$at/report"
   measure "scenes, two of them" "$lacuna" scenes --data "$at/sea" --model oi --scenes 2 --all-days
   measure "train, 10 steps" "$lacuna" train --data "$at/sea" --store "$at/store" --dataset sea --engine ort --size tiny --steps 10 --members-steps 10 --prior-steps 10 --reliability-steps 10 --teachers 0 --policy never
   measure "init and once, eleven days" bash -c "mkdir -p $at/few && ln -sf ../sea/$(basename "${granules[0]}") $at/few/ && for g in ${granules[*]: -10}; do ln -sf ../sea/\$(basename \$g) $at/few/; done &&
