@@ -4,7 +4,7 @@
 #
 # Makes a simulated sea of each SIDE (256 512 1024) under DIR, 90 days of it or DAYS,
 # runs the commands on it one after the other, and prints a row of a table for each, in
-# MB with the pages of the program's own file (74 MB), and the seconds that it took. Of a
+# MB with the pages of the program's own file that it reads, and the seconds that it took. Of a
 # process and all that it starts the largest counts, not their sum. Two cores and no GPU
 # are enough. A command that fails has no figure; what it said is in DIR/log. ONLY is a
 # pattern of the rows to make.

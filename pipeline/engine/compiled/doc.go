@@ -1,6 +1,6 @@
 // Package compiled keeps what XLA compiles, so that a network is compiled once on a
-// machine and not once in each process: on an H200 that is the difference between a
-// minute and seconds in a fine-tune, and before the first product of a service.
+// machine and not once in each process: on an H200 that is a minute of a fine-tune, and
+// ten seconds before the first product.
 //
 // A plug-in of XLA is a table of functions. Load hands its Go binding a copy of that
 // table in which one function is ours: it looks into a folder before it compiles, and
