@@ -245,3 +245,75 @@ func TestAJobBesideTheWorkerThatFailsIsTriedAgain(t *testing.T) {
 	}
 	l.wantTidy(t)
 }
+
+// owing are trainings that have their turn until they are paid.
+type owing struct {
+	paid            chan struct{}
+	mu              sync.Mutex
+	urgent, patient int // holds so far
+}
+
+func (o *owing) count(n *int) func() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	*n++
+	return func() {}
+}
+
+func (o *owing) Hold() (release func()) { return o.count(&o.urgent) }
+
+func (o *owing) HoldInTurn() (release func()) { return o.count(&o.patient) }
+
+func (o *owing) Owed() time.Duration {
+	select {
+	case <-o.paid:
+		return 0
+	default:
+		return 50 * time.Millisecond
+	}
+}
+
+// While it is the turn of a training a backfill waits, and a live granule does not.
+func TestABackfillWaitsForTheTurnOfATrainingAndALiveGranuleDoesNot(t *testing.T) {
+	const days = 3
+	l := newBacklog(t, days)
+	trainings := &owing{paid: make(chan struct{})}
+	l.worker.Trainings = trainings
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	arrive, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- l.worker.Run(ctx, ctx, func(ctx context.Context, came chan<- fetch.Granule) error {
+			defer close(came)
+			<-arrive
+			if _, err := l.intake.Sync(ctx, fetch.Days{}, nil); err != nil {
+				return err
+			}
+			came <- fetch.Granule{}
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	time.Sleep(300 * time.Millisecond)
+	if len(l.products(t)) != 0 {
+		t.Fatalf("%d products in the turn of a training", len(l.products(t)))
+	}
+	live := world(t, 24, 32).Granule(firstVersions(world(t, 24, 32), days+1)[days]).At(time.Date(2025, 12, 31, 12, 0, 0, 0, time.UTC))
+	put(t, l.archive(), live)
+	close(arrive)
+	until(t, "the live granule has its product", func() bool { return len(l.products(t)) == 1 })
+	for _, older := range l.names {
+		if l.products(t)[older] != "" {
+			t.Errorf("%s of the backfill was filled in the turn of a training", older)
+		}
+	}
+	close(trainings.paid)
+	until(t, "the backfill is done", func() bool { return len(l.products(t)) == days+1 })
+	stop()
+	if err := <-ended; err != nil && ctx.Err() == nil {
+		t.Error(err)
+	}
+	if trainings.urgent != 1 || trainings.patient < days {
+		t.Errorf("trainings were paused %d times for what is urgent and %d times for what can wait, want 1 and at least %d", trainings.urgent, trainings.patient, days)
+	}
+}

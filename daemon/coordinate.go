@@ -177,7 +177,7 @@ func (c *coordination) lost() error {
 func (d *Daemon) remote(set Dataset, with shared, beat func()) *work.Remote {
 	c, r := with.turn, with.renewal
 	if c == nil {
-		here := jobs.NewHere(func() (string, error) { return d.store.Staging(set.Name) }, with.beside, beat)
+		here := jobs.NewHere(func() (string, error) { return d.store.Staging(set.Name) }, with.beside, r.HoldInTurn, beat)
 		return &work.Remote{Fleet: here, Folder: here, Version: r.version, Most: jobs.InFlight, Drop: here.Drop}
 	}
 	return &work.Remote{Fleet: c.fleet, Folder: c.folder, Version: r.version, Most: c.cfg.InFlight}

@@ -354,8 +354,8 @@ func (d *Daemon) dataset(set Dataset, with shared) (*work.Worker, *intake.Intake
 	heartbeat := d.heartbeats.Add("worker of "+set.Name, d.cfg.Decode.Timeout+workSilence)
 	return work.New(set.work(), d.cfg.work(), work.Parts{
 		Books: with.book, Reader: d.reader, Store: d.store, Models: with.renewal.models, Now: d.parts.Now, Log: d.log,
-		Queue: outbox.Queue{Book: with.book, Store: d.store, Sinks: d.cfg.Publish.SinkNames(), Skill: set.DailySkill, Now: d.parts.Now, Wake: with.out.Nudge},
-		Hold:  with.renewal.hold, Fresh: in.Fresh, Metrics: with.metrics, Slots: with.slots, Remote: d.remote(set, with, heartbeat.Beat),
+		Queue:     outbox.Queue{Book: with.book, Store: d.store, Sinks: d.cfg.Publish.SinkNames(), Skill: set.DailySkill, Now: d.parts.Now, Wake: with.out.Nudge},
+		Trainings: with.renewal, Fresh: in.Fresh, Metrics: with.metrics, Slots: with.slots, Remote: d.remote(set, with, heartbeat.Beat),
 		Heartbeat: heartbeat,
 		Trouble:   func(err error) { d.troubles.Note(set.Name, err) },
 		Whole:     func() time.Time { return in.State().Whole },

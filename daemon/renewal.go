@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"lacuna/daemon/fill"
 	"lacuna/daemon/retrain"
@@ -107,18 +108,31 @@ func (r *renewal) close() {
 	}
 }
 
-// hold pauses every training until release is called, because trainings and
+// Hold pauses every training until release is called, because trainings and
 // filling share the device.
-func (r *renewal) hold() (release func()) {
+func (r *renewal) Hold() (release func()) { return r.each((*retrain.Scheduler).Hold) }
+
+// HoldInTurn is Hold for work that can wait, see retrain.Process.
+func (r *renewal) HoldInTurn() (release func()) { return r.each((*retrain.Scheduler).HoldInTurn) }
+
+func (r *renewal) each(hold func(*retrain.Scheduler) func()) (release func()) {
 	var releases []func()
 	for _, s := range r.schedulers {
-		releases = append(releases, s.Hold())
+		releases = append(releases, hold(s))
 	}
 	return func() {
 		for _, release := range releases {
 			release()
 		}
 	}
+}
+
+// Owed returns for how long work that can wait leaves the machine to a training.
+func (r *renewal) Owed() (most time.Duration) {
+	for _, s := range r.schedulers {
+		most = max(most, s.Owed())
+	}
+	return most
 }
 
 // method returns the method of a dataset in words: the one of its last granule,

@@ -14,8 +14,22 @@ import (
 
 	"lacuna/daemon/operate"
 	"lacuna/daemon/supervise"
+	"lacuna/daemon/work"
 	"lacuna/ledger"
 )
+
+// fallingSky panics as the first tasks begin.
+type fallingSky struct {
+	work.Trainings
+	falls int
+}
+
+func (f *fallingSky) Hold() (release func()) {
+	if f.falls--; f.falls >= 0 {
+		panic("the sky falls")
+	}
+	return f.Trainings.Hold()
+}
 
 // After a panic of its worker a dataset goes on, and where the cause is gone so
 // does the granule.
@@ -38,13 +52,7 @@ func TestDatasetOutlivesAPanicOfItsWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	falls := 2
-	w.Hold = func() func() {
-		if falls--; falls >= 0 {
-			panic("the sky falls")
-		}
-		return func() {}
-	}
+	w.Trainings = &fallingSky{Trainings: w.Trainings, falls: 2}
 	v := supervise.New(d.log, isDamaged)
 	v.Pause = func(int) time.Duration { return time.Millisecond }
 	ctx, stop := context.WithCancel(t.Context())

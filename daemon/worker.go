@@ -70,7 +70,8 @@ func (d *Daemon) Work(ctx context.Context, name string, fillsOnly bool) (err err
 	return d.workAndTrain(ctx, w, cache)
 }
 
-// workAndTrain does trainings beside the fills of a worker, for which they rest.
+// workAndTrain does trainings beside the fills of a worker, for which they rest. Those
+// of a backfill and trainings take turns.
 func (d *Daemon) workAndTrain(ctx context.Context, w *workers.Worker, cache string) error {
 	if len(d.parts.Program) == 0 {
 		return errors.New("train: the program that trains is not known")
@@ -82,8 +83,18 @@ func (d *Daemon) workAndTrain(ctx context.Context, w *workers.Worker, cache stri
 	}
 	t := &workers.Worker{Config: w.Config, Name: w.Name + "-train", Trains: true, Folder: w.Folder, Ready: trainings.Ready, Do: trainings.Run, Now: w.Now, Log: w.Log}
 	fills := w.Do
+	w.Ready = func(m jobs.Message) error {
+		if m.Backlog && process.Owed() > 0 {
+			return jobs.ErrLeased // to the training, as it were: live jobs go before it meanwhile
+		}
+		return nil
+	}
 	w.Do = func(ctx context.Context, m jobs.Message, progress workers.Progress) (jobs.Result, error) {
-		defer process.Hold()()
+		hold := process.Hold
+		if m.Backlog {
+			hold = process.HoldInTurn
+		}
+		defer hold()()
 		return fills(ctx, m, progress)
 	}
 	both, ctx := errgroup.WithContext(ctx)

@@ -23,9 +23,10 @@ import (
 // and the folder of a worker that has no other machines. Nothing of a job outlives the
 // process: one that was cut off is prepared anew.
 type Here struct {
-	staging func() (string, error) // makes a folder from which files of products can be renamed
-	turns   *slots.Slots           // of the analyses of all datasets; nil: there is no other
-	beat    func()                 // called as an analysis gets on
+	staging func() (string, error)  // makes a folder from which files of products can be renamed
+	turns   *slots.Slots            // of the analyses of all datasets; nil: there is no other
+	hold    func() (release func()) // pauses trainings while a job is done
+	beat    func()                  // called as an analysis gets on
 
 	device *semaphore.Weighted
 
@@ -53,10 +54,10 @@ const InFlight = 3
 const both = 2
 
 // NewHere returns a place for jobs. staging makes a folder from which products can be
-// renamed into theirs; turns bound the analyses of all datasets; beat is called as
-// they get on.
-func NewHere(staging func() (string, error), turns *slots.Slots, beat func()) *Here {
-	return &Here{staging: staging, turns: turns, beat: beat, device: semaphore.NewWeighted(both), jobs: map[string]*hereJob{}}
+// renamed into theirs; turns bound the analyses of all datasets; hold pauses trainings
+// while a job is done; beat is called as it gets on.
+func NewHere(staging func() (string, error), turns *slots.Slots, hold func() (release func()), beat func()) *Here {
+	return &Here{staging: staging, turns: turns, hold: hold, beat: beat, device: semaphore.NewWeighted(both), jobs: map[string]*hereJob{}}
 }
 
 // Pack keeps a job, and returns what others need to know of it.
@@ -122,6 +123,7 @@ func (h *Here) do(ctx context.Context, job *hereJob) (r Result, err error) {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	defer h.hold()()
 	outcome, began, err := h.analyse(ctx, job)
 	defer func() { r.Seconds = time.Since(began).Seconds() }()
 	if err != nil {

@@ -43,11 +43,14 @@ func smallJob(day int) (fill.Job, Packing) {
 	return job, Packing{Granule: g.Name, Product: g.Name, Filled: at}
 }
 
+// unheld holds no training: there is none.
+func unheld() (release func()) { return func() {} }
+
 // here returns a place for jobs whose products lie in a folder.
 func here(t *testing.T, beat func()) (h *Here, folder string) {
 	t.Helper()
 	folder = t.TempDir()
-	return NewHere(func() (string, error) { return os.MkdirTemp(folder, "put-") }, nil, beat), folder
+	return NewHere(func() (string, error) { return os.MkdirTemp(folder, "put-") }, nil, unheld, beat), folder
 }
 
 func begin(t *testing.T, h *Here, day int) (m Message, answers chan Result) {
@@ -158,7 +161,7 @@ func TestDroppedJobsGiveNoAnswer(t *testing.T) {
 // A folder that cannot be made is told.
 func TestAJobHereWithoutAFolderFails(t *testing.T) {
 	full := errors.New("no room")
-	h := NewHere(func() (string, error) { return "", full }, nil, func() {})
+	h := NewHere(func() (string, error) { return "", full }, nil, unheld, func() {})
 	_, answers := begin(t, h, 1)
 	if r := <-answers; r.Failed != full.Error() {
 		t.Errorf("the result is %+v", r)

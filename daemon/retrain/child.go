@@ -20,6 +20,7 @@ type Process struct {
 
 	mu    sync.Mutex // guards the fields below
 	holds int
+	turns turns
 	group int // process group of the child; 0: none runs
 }
 
@@ -33,22 +34,46 @@ func NewProcess(c Config) *Process { return &Process{nice: c.Nice, env: c.enviro
 
 // Hold pauses the process until the returned function is called. Filling has
 // priority: a worker holds while it fills a granule.
-func (c *Process) Hold() (release func()) {
+func (c *Process) Hold() (release func()) { return c.hold(0) }
+
+// HoldInTurn is Hold for work that can wait, and that is begun only where Owed is 0.
+func (c *Process) HoldInTurn() (release func()) { return c.hold(1) }
+
+// Owed returns for how long the process is to run before work that can wait pauses it
+// again; 0: such work may begin.
+func (c *Process) Owed() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.holds++
-	if c.holds == 1 {
-		c.signal(syscall.SIGSTOP)
+	c.count()
+	if !c.turns.its {
+		return 0
 	}
-	return sync.OnceFunc(func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.holds--
-		if c.holds == 0 {
-			c.signal(syscall.SIGCONT)
-		}
-	})
+	return c.turns.owed
 }
+
+func (c *Process) hold(patient int) (release func()) {
+	c.add(1, patient)
+	return sync.OnceFunc(func() { c.add(-1, -patient) })
+}
+
+// add adds holds, of which some are for work that can wait.
+func (c *Process) add(holds, patient int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count()
+	before := c.holds
+	c.holds += holds
+	c.turns.patient += patient
+	switch {
+	case before == 0:
+		c.signal(syscall.SIGSTOP)
+	case c.holds == 0:
+		c.signal(syscall.SIGCONT)
+	}
+}
+
+// count brings the turns up to date. The lock is held.
+func (c *Process) count() { c.turns.count(time.Now(), c.group != 0, c.holds > 0) }
 
 // signal sends to the group of the child. The lock is held.
 func (c *Process) signal(s syscall.Signal) {
@@ -104,6 +129,7 @@ func (c *Process) attend(ctx context.Context, argv []string, stderr io.Writer, h
 	last := ReadEvents(out, hear)
 	err = cmd.Wait()
 	c.mu.Lock()
+	c.count()
 	c.group = 0
 	c.mu.Unlock()
 	switch {
@@ -124,6 +150,7 @@ func (c *Process) start(cmd *exec.Cmd) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start training: %w", err)
 	}
+	c.count() // what was before it is not its own
 	c.group = cmd.Process.Pid
 	if c.holds > 0 {
 		c.signal(syscall.SIGSTOP)

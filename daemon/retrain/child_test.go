@@ -112,6 +112,50 @@ func TestTrainingPausesWhileHeldAndStopsEvenThen(t *testing.T) {
 	}
 }
 
+// Work that can wait is told when it is the turn of a training, and pauses it else.
+func TestWorkThatCanWaitIsTold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "count")
+	c := &Process{}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.Run(ctx, shell(ticking, file), io.Discard, nil)
+		ended <- err
+	}()
+	defer func() { stop(); <-ended }()
+	until(t, "a first count", func() bool { return count(file) > 2 })
+	past := func(d time.Duration) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.turns.last = c.turns.last.Add(-d)
+	}
+	if owed := c.Owed(); owed != 0 {
+		t.Fatalf("%v owed at the start", owed)
+	}
+	urgent := c.Hold()
+	past(time.Hour)
+	urgent()
+	if owed := c.Owed(); owed != 0 {
+		t.Fatalf("%v owed for what was urgent", owed)
+	}
+	patient := c.HoldInTurn()
+	c.mu.Lock()
+	group := c.group
+	c.mu.Unlock()
+	until(t, "the pause", func() bool { return paused(group) })
+	past(turn)
+	patient()
+	before := count(file)
+	until(t, "going on", func() bool { return count(file) > before+2 })
+	if owed := c.Owed(); owed <= 0 || owed > 2*turn {
+		t.Fatalf("%v owed after a turn of other work", owed)
+	}
+	past(3 * turn)
+	if owed := c.Owed(); owed != 0 {
+		t.Fatalf("%v owed after its own turn", owed)
+	}
+}
+
 // paused reports whether the kernel has stopped a process: T, or D for one that
 // waits for a stopped child to begin.
 func paused(pid int) bool {

@@ -97,6 +97,13 @@ func NewScheduler(s Service) *Scheduler {
 // priority: a worker holds while it fills a granule.
 func (s *Scheduler) Hold() (release func()) { return s.child.Hold() }
 
+// HoldInTurn is Hold for work that can wait, and that is begun only where Owed is 0.
+func (s *Scheduler) HoldInTurn() (release func()) { return s.child.HoldInTurn() }
+
+// Owed returns for how long the training is to run before work that can wait pauses it
+// again; 0: such work may begin.
+func (s *Scheduler) Owed() time.Duration { return s.child.Owed() }
+
 // tries is the number of failures after which a job is given up: the same
 // arguments fail the same way, and the next trigger makes a new job.
 const tries = 3

@@ -184,8 +184,8 @@ func (w *Worker) awaitAll(ctx context.Context, of func(sentJob) bool) error {
 	}
 }
 
-// awaitAny waits for a result, or a granule that arrives.
-func (w *Worker) awaitAny(ctx context.Context, at *arrivals) {
+// awaitAny waits for a result, a granule that arrives, or until, where it is not nil.
+func (w *Worker) awaitAny(ctx context.Context, at *arrivals, until <-chan time.Time) {
 	var arrived <-chan struct{}
 	if at != nil {
 		came := make(chan struct{})
@@ -208,6 +208,7 @@ func (w *Worker) awaitAny(ctx context.Context, at *arrivals) {
 		w.Heartbeat.Beat()
 		w.take(ctx, a)
 	case <-arrived:
+	case <-until:
 	case <-ctx.Done():
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"lacuna/ledger"
 	"lacuna/pipeline/ingest"
@@ -22,6 +23,10 @@ type task struct {
 	do   func(ctx context.Context, done *Summary) error
 }
 
+// leastTurn is the least time to wait for a training to have had its turn: jobs beside
+// the worker, which it waits for too, may take longer than it would need.
+const leastTurn = 100 * time.Millisecond
+
 // WorkOff does every task that is due, the most urgent first. Its error names the
 // tasks that were left unfinished for a reason of our own.
 func (w *Worker) WorkOff(ctx context.Context) (Summary, error) { return w.workOff(ctx, nil) }
@@ -31,8 +36,6 @@ func (w *Worker) WorkOff(ctx context.Context) (Summary, error) { return w.workOf
 func (w *Worker) workOff(ctx context.Context, at *arrivals) (done Summary, err error) {
 	var errs []error
 	failed := map[int64]bool{} // granules that are not tried again in this round, and scores, which count from -1 down
-	release := func() {}
-	defer func() { release() }()
 	defer func() { err = errors.Join(err, w.drop()) }()
 	w.round = &done
 	if err := w.resume(ctx); err != nil {
@@ -41,7 +44,7 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (done Summary, err e
 	if err := w.lookBeside(ctx); err != nil {
 		return done, err
 	}
-	for first := true; at.goOn() && ctx.Err() == nil; first = false {
+	for at.goOn() && ctx.Err() == nil {
 		w.Heartbeat.Beat()
 		w.takeAll(ctx)
 		for id, err := range w.refused {
@@ -55,15 +58,21 @@ func (w *Worker) workOff(ctx context.Context, at *arrivals) (done Summary, err e
 			return done, errors.Join(append(errs, err)...)
 		}
 		if next == nil {
-			w.awaitAny(ctx, at)
+			w.awaitAny(ctx, at, nil)
 			continue
 		}
-		if first {
-			release = w.Hold()
+		w.Heartbeat.Rest() // while it waits for its turn, or for a slot
+		hold := w.Trainings.Hold
+		if !next.live {
+			if owed := w.Trainings.Owed(); owed > 0 {
+				w.awaitAny(ctx, at, time.After(max(owed, leastTurn)))
+				continue
+			}
+			hold = w.Trainings.HoldInTurn
 		}
-		w.Heartbeat.Rest() // while it waits for a slot
 		interrupted := false
 		err = w.Slots.Within(ctx, next.live, func() error {
+			defer hold()()
 			w.Heartbeat.Beat()
 			w.pressed = !w.away() && !next.live && at.pressed()
 			if next.live {

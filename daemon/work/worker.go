@@ -85,7 +85,7 @@ type Parts struct {
 	Now    func() time.Time
 	Log    *slog.Logger
 
-	Hold      func() (release func())                    // pauses trainings, because filling goes first; nil: none run
+	Trainings Trainings                                  // pause for filling, which goes first; nil: none run
 	Fresh     func(sha256 string) (ingest.Granule, bool) // a granule that the intake has decoded already; nil: none
 	Whole     func() time.Time                           // when the archive was last seen whole; nil: it is now
 	Fetching  func() fetch.Days                          // older days that are still being fetched on request; nil: none
@@ -110,6 +110,21 @@ type unthrottled struct{}
 func (unthrottled) Rests() bool { return false }
 
 func (unthrottled) Begun() {}
+
+// Trainings share the machine with filling.
+type Trainings interface {
+	Hold() (release func())       // pauses them, for a task of the live lane
+	HoldInTurn() (release func()) // pauses them, for a task that can wait, and is begun where Owed is 0
+	Owed() time.Duration          // what tasks that can wait leave them now
+}
+
+type untrained struct{}
+
+func (untrained) Hold() (release func()) { return func() {} }
+
+func (untrained) HoldInTurn() (release func()) { return func() {} }
+
+func (untrained) Owed() time.Duration { return 0 }
 
 // Worker takes the granules of one dataset from the spool to products.
 type Worker struct {
@@ -144,8 +159,8 @@ type Worker struct {
 
 // New returns the worker of a dataset. It touches nothing; Run and WorkOff do.
 func New(set Dataset, cfg Settings, parts Parts) *Worker {
-	if parts.Hold == nil {
-		parts.Hold = func() func() { return func() {} }
+	if parts.Trainings == nil {
+		parts.Trainings = untrained{}
 	}
 	if parts.Fresh == nil {
 		parts.Fresh = func(string) (ingest.Granule, bool) { return ingest.Granule{}, false }
