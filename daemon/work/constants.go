@@ -17,9 +17,10 @@ import (
 )
 
 // constants returns the constants of optimal interpolation for a granule: those
-// that are kept for the dataset, tuned anew where it has doubled since. A granule
-// that is scored, or filled in near real time, has constants of the days before it:
-// neither its own values nor later ones may change them.
+// that are kept for the dataset, tuned anew where it has doubled since; not for a
+// granule that is waited for, where older ones are there. A granule that is scored, or
+// filled in near real time, has constants of the days before it: neither its own values
+// nor later ones may change them.
 func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants, error) {
 	if job.Fill.OI.Scaled() && !w.beside.Any() {
 		return nil, nil // the configuration has scales of its own
@@ -38,15 +39,15 @@ func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants,
 	if err != nil {
 		return nil, err
 	}
-	var fields []field.Field
-	if kept.Due(known) {
-		if fields, err = w.tuningFields(ctx, job); err != nil {
-			return nil, err
-		}
-	}
 	serving := kept.Serving()
 	if job.Fill.Future() == 0 {
 		serving = kept.Before(first)
+	}
+	var fields []field.Field
+	if kept.Due(known) && (serving == nil || !w.followed(job)) {
+		if fields, err = w.tuningFields(ctx, job); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case len(fields) >= infer.TuneFields: // another tuning is due
@@ -74,6 +75,12 @@ func (w *Worker) constants(ctx context.Context, job fill.Job) (*infer.Constants,
 		return nil, fmt.Errorf("keep the constants: %w", err)
 	}
 	return &tuned, nil
+}
+
+// followed reports whether a granule is waited for now, and its product is made again
+// when later days are there: to tune for that one is early enough.
+func (w *Worker) followed(job fill.Job) bool {
+	return job.Fill.Future() == 0 && !job.Backlog && w.set.Reanalysis.Enabled && w.set.Fill.Future() > 0
 }
 
 // tuningFields reads the latest fields of the dataset before a granule, which is

@@ -72,9 +72,10 @@ func TestAScoredDayIsFilledWithConstantsThatNeverSawIt(t *testing.T) {
 type shelf struct {
 	Books
 	days []ingest.Granule
+	more int // days that it only counts
 }
 
-func (s shelf) CountTimes(context.Context, string) (int, error) { return len(s.days), nil }
+func (s shelf) CountTimes(context.Context, string) (int, error) { return len(s.days) + s.more, nil }
 
 func (s shelf) LatestTimes(context.Context, string, int) ([]time.Time, error) {
 	var times []time.Time
@@ -147,6 +148,43 @@ func TestConstantsInNearRealTimeKnowNothingOfTheDayAndOfLaterOnes(t *testing.T) 
 		}
 		if later := !a.Evidence.To.Before(days[target].Fields[0].Time); later || a.Tuned() == (name == "after the newest") {
 			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	// Where there are constants a granule that is waited for does not wait for others:
+	// the product that follows it has them tuned.
+	for _, tt := range []struct {
+		future     int // of the dataset
+		reanalysis bool
+		tunings    int
+	}{{future: 5, reanalysis: true, tunings: 1}, {future: 5, tunings: 2}, {reanalysis: true, tunings: 2}} {
+		w := newTestWorker(t)
+		w.cfg.State = state.Dir(t.TempDir())
+		w.set.Reanalysis.Enabled, w.set.Fill.FutureDays = tt.reanalysis, tt.future
+		for _, g := range days {
+			w.decoded[g.SHA256] = g
+		}
+		cfg := infer.DefaultConfig()
+		cfg.PastDays, cfg.FutureDays = 10, 0
+		job := func(i int) fill.Job {
+			return fill.Job{Dataset: "sea", Granule: days[i], Sea: world.Sea(), Fill: cfg}
+		}
+		var had []infer.Constants
+		for _, b := range []shelf{{days: days[:22]}, {days: days[:25], more: 22}} { // it doubles
+			w.Books = b
+			c, err := w.constants(t.Context(), job(len(b.days)-1))
+			if err != nil || !c.Tuned() {
+				t.Fatalf("%+v: %+v, %v", tt, c, err)
+			}
+			had = append(had, *c)
+		}
+		if again := had[0] != had[1]; again != (tt.tunings > 1) {
+			t.Errorf("%+v: constants of %v and %v", tt, had[0].Evidence.To, had[1].Evidence.To)
+		}
+		later := job(25)
+		later.Fill.FutureDays = 5
+		c, err := w.constants(t.Context(), later)
+		if err != nil || !c.Evidence.To.After(had[0].Evidence.To) {
+			t.Errorf("%+v: a product that follows has constants of %v, those before were of %v; %v", tt, c.Evidence.To, had[0].Evidence.To, err)
 		}
 	}
 	// A delayed product may know of them.
