@@ -15,14 +15,21 @@ import (
 // CheckFiles checks that the file of p, and that of its members, has the promised
 // bytes. The error of one that is gone or has others is permanent.
 func (p Product) CheckFiles() error {
-	err := checkFile(p.Path, p.SHA256)
-	if err == nil && p.Members != nil {
-		err = checkFile(p.Members.Path, p.Members.SHA256)
+	if err := p.checkFile(p.Path, p.SHA256); err != nil {
+		return err
 	}
-	return err
+	return p.CheckMembers()
 }
 
-func checkFile(file, want string) error {
+// CheckMembers is CheckFiles for the members alone.
+func (p Product) CheckMembers() error {
+	if p.Members == nil {
+		return nil
+	}
+	return p.checkFile(p.Members.Path, p.Members.SHA256)
+}
+
+func (p Product) checkFile(file, want string) error {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: its file %s is gone; fill the granule again", ErrPermanent, file)
@@ -31,6 +38,13 @@ func checkFile(file, want string) error {
 		return fmt.Errorf("read product: %w", err)
 	}
 	defer f.Close()
+	if p.Hashed.Has(f, want) {
+		return nil
+	}
+	before, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("read product: %w", err)
+	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return fmt.Errorf("read product: %w", err)
@@ -38,6 +52,7 @@ func checkFile(file, want string) error {
 	if sum := hex.EncodeToString(h.Sum(nil)); sum != want {
 		return fmt.Errorf("%w: its file %s has sha256 %s, not %s; fill the granule again", ErrPermanent, file, sum, want)
 	}
+	p.Hashed.note(before, want)
 	return nil
 }
 

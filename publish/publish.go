@@ -82,6 +82,8 @@ type Product struct {
 	// Displaced says that other bytes have this revision for good: with its
 	// retraction a sink forgets the hash of these.
 	Displaced bool `json:"displaced,omitempty"`
+
+	Hashed *Hashed `json:"-"` // files that need not be hashed again; nil: all are
 }
 
 // Members is the file of the members of a product: equally likely complete

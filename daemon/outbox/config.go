@@ -105,7 +105,7 @@ func (d Disk) Keep() disk.Keep {
 // Store returns the folder of products below a root.
 func (c Config) Store(root string) disk.Store {
 	const mib = 1 << 20
-	return disk.Store{Root: root, Folders: c.Folders, FloorBytes: c.Disk.FloorMiB * mib, Mark: new(publish.Mark), Hold: new(disk.Hold)}
+	return disk.Store{Root: root, Folders: c.Folders, FloorBytes: c.Disk.FloorMiB * mib, Mark: new(publish.Mark), Hold: new(disk.Hold), Hashed: new(publish.Hashed)}
 }
 
 // Kafka is the cluster that products go to, or an embedded broker to try it.

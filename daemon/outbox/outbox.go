@@ -85,7 +85,7 @@ const dispatchSilence = 2 * time.Minute
 func (o *Outbox) dispatch(cfg Config, all *supervise.Heartbeats) error {
 	for _, sink := range o.guards {
 		limit := cfg.Timeout + cfg.RetryMax + cfg.Poll + dispatchSilence
-		queue := ledgerQueue{book: o.book, sink: sink.Name(), now: o.now, heartbeat: all.Add("sink "+sink.Name(), limit)}
+		queue := ledgerQueue{book: o.book, sink: sink.Name(), now: o.now, hashed: o.store.Hashed, heartbeat: all.Add("sink "+sink.Name(), limit)}
 		dispatcher, err := publish.NewDispatcher(cfg.Config, sink, queue, o.log)
 		if err != nil {
 			return err

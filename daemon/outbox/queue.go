@@ -20,6 +20,7 @@ type ledgerQueue struct {
 	book      *ledger.Ledger
 	sink      string
 	now       func() time.Time
+	hashed    *publish.Hashed
 	heartbeat *supervise.Heartbeat
 }
 
@@ -30,7 +31,11 @@ func (q ledgerQueue) Due(ctx context.Context) ([]publish.Delivery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return convert.Each(rows, Delivery), nil
+	due := convert.Each(rows, Delivery)
+	for i := range due {
+		due[i].Product.Hashed = q.hashed
+	}
+	return due, nil
 }
 
 // Delivery converts a row of the ledger for package publish. A body that cannot be

@@ -64,6 +64,8 @@ type Store struct {
 	Free func(folder string) (int64, error)
 	// Mark refuses a folder whose marker was there and is gone; nil refuses none.
 	Mark *publish.Mark
+	// Hashed is told of the files that Put has hashed; nil: nobody is.
+	Hashed *publish.Hashed
 	// Hold keeps other daemons out, from Lock on; nil: as long as Lock says.
 	Hold *Hold
 }
@@ -215,9 +217,14 @@ func (s Store) put(ctx context.Context, item Item, write func(path string) error
 	if err := s.checkPromised(item, there, stored.SHA256); err != nil {
 		return Stored{}, err
 	}
-	if err := errors.Join(moveIfThere(staged+pictureEnding, path+pictureEnding), moveMembers(MembersPath(staged), MembersPath(path))); err != nil {
+	if err := errors.Join(moveIfThere(staged+pictureEnding, path+pictureEnding), s.moveMembers(MembersPath(staged), MembersPath(path))); err != nil {
 		return Stored{}, err
 	}
+	defer func() {
+		if err == nil {
+			s.Hashed.Note(path, stored.SHA256)
+		}
+	}()
 	if there == stored.SHA256 {
 		return stored, durable.Sync(dir)
 	}
@@ -237,7 +244,7 @@ func MembersPath(revision string) string { return revision + ".members" }
 // moveMembers moves the members of a revision into their place, before the
 // product that names them. Those of an earlier attempt do not stay behind; the
 // same ones stay, for they may be sealed.
-func moveMembers(from, to string) error {
+func (s Store) moveMembers(from, to string) error {
 	next, _, err := sumAndSync(from)
 	if errors.Is(err, os.ErrNotExist) {
 		return removeAll(to)
@@ -245,10 +252,13 @@ func moveMembers(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if there, _, err := sumAndSync(to); err == nil && there == next {
-		return nil
+	if there, _, err := sumAndSync(to); err != nil || there != next {
+		if err := os.Rename(from, to); err != nil {
+			return err
+		}
 	}
-	return os.Rename(from, to)
+	s.Hashed.Note(to, next)
+	return nil
 }
 
 // moveIfThere moves a file that may not exist.

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"lacuna/publish"
 )
 
 var someDay = time.Date(2021, 1, 5, 23, 30, 0, 0, time.UTC)
@@ -51,6 +53,36 @@ func TestDayIsCountedInUTC(t *testing.T) {
 	path, err := Store{Root: "r"}.Visible("d", time.Date(2021, 2, 1, 0, 30, 0, 0, east), "n.nc")
 	if want := filepath.Join("r", "d", "2021", "01", "n.nc"); err != nil || path != want {
 		t.Errorf("Visible() = %s, %v, want %s", path, err, want)
+	}
+}
+
+// Sinks need not hash what was stored a moment ago, members neither, under whatever
+// name they have it.
+func TestWhatWasStoredIsKnownToItsSinks(t *testing.T) {
+	s := Store{Root: t.TempDir(), Hashed: new(publish.Hashed)}
+	item := Item{Dataset: "d", Granule: "n.nc", Name: "n", Time: someDay, Revision: 1}
+	for range 2 { // again, with the same bytes
+		stored, err := s.Put(t.Context(), item, func(path string) error {
+			return errors.Join(os.WriteFile(path, []byte("product"), 0o600), os.WriteFile(MembersPath(path), []byte("members"), 0o600))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := product(s, stored, 1)
+		sink := NewSink(s)
+		if err := sink.Publish(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		for path, sum := range map[string]string{stored.Path: stored.SHA256, stored.Visible: stored.SHA256, p.Members.Path: p.Members.SHA256} {
+			f, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !s.Hashed.Has(f, sum) || s.Hashed.Has(f, "another") {
+				t.Errorf("%s is hashed again by every sink", path)
+			}
+			f.Close()
+		}
 	}
 }
 

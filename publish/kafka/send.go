@@ -44,32 +44,6 @@ func (w *writer) sendFile(ctx context.Context, to slot, id string, p publish.Pro
 	return place, nil
 }
 
-// checkMembers checks that the members of p, which are announced and not sent,
-// have the promised bytes.
-func checkMembers(p publish.Product) error {
-	m := p.Members
-	if m == nil {
-		return nil
-	}
-	file, err := os.Open(m.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the members of %s are gone: %w", publish.ErrPermanent, p.ID(), err)
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	digest := sha256.New()
-	size, err := io.Copy(digest, file)
-	if err != nil {
-		return fmt.Errorf("read the members of %s: %w", p.ID(), err)
-	}
-	if sum := hex.EncodeToString(digest.Sum(nil)); size != m.Size || sum != m.SHA256 {
-		return fmt.Errorf("%w: %s is not what was made: %d bytes with sha256 %s, not %d with %s", publish.ErrPermanent, m.Path, size, sum, m.Size, m.SHA256)
-	}
-	return nil
-}
-
 // buffers passes two buffers back and forth between encodeParts and sendParts.
 // Each channel has room for both, so that putting one never blocks.
 type buffers struct{ full, free chan *bytes.Buffer }
@@ -84,9 +58,9 @@ func newBuffers() buffers {
 }
 
 // encodeParts cuts a file into parts and encodes them into buffers as record
-// batches.
-func (w *writer) encodeParts(ctx context.Context, file io.Reader, id string, p publish.Product, buffers buffers) error {
-	digest := sha256.New()
+// batches. A file that is not known to have its hash is hashed on the way.
+func (w *writer) encodeParts(ctx context.Context, file *os.File, id string, p publish.Product, buffers buffers) error {
+	digest, known := sha256.New(), p.Hashed.Has(file, p.SHA256)
 	rest := io.LimitReader(file, p.Size+1)
 	part := Part{ID: id, Parts: partsOf(p.Size, w.cfg.PartBytes), Size: p.Size, SHA256: p.SHA256}
 	piece := make([]byte, w.cfg.PartBytes)
@@ -107,9 +81,15 @@ func (w *writer) encodeParts(ctx context.Context, file io.Reader, id string, p p
 			return fmt.Errorf("encode part %d: %w", part.Number+1, err)
 		}
 		buffers.full <- batch
-		digest.Write(piece[:n]) // while it is on its way
+		if !known {
+			digest.Write(piece[:n]) // while it is on its way
+		}
 	}
-	if sum := hex.EncodeToString(digest.Sum(nil)); read != p.Size || sum != p.SHA256 {
+	switch sum := hex.EncodeToString(digest.Sum(nil)); {
+	case read == p.Size && known && p.Hashed.Has(file, p.SHA256): // nobody has written to it meanwhile
+	case read == p.Size && known:
+		return fmt.Errorf("%s was changed while it was sent", p.Path) // it is hashed the next time
+	case read != p.Size || sum != p.SHA256:
 		return fmt.Errorf("%w: %s is not the product that was made: %d bytes with sha256 %s, not %d with %s",
 			publish.ErrPermanent, p.Path, read, sum, p.Size, p.SHA256)
 	}

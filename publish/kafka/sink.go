@@ -210,7 +210,7 @@ type writer struct {
 
 // publish sends the parts of p and then its event, both under id.
 func (w *writer) publish(ctx context.Context, id string, p publish.Product) error {
-	if err := checkMembers(p); err != nil {
+	if err := p.CheckMembers(); err != nil {
 		return err
 	}
 	to := slot{topic: w.data.name, partition: spread(p.Key(), w.data.partitions), numbered: true}

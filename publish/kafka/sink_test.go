@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"lacuna/publish"
 
@@ -183,7 +184,15 @@ func TestFileThatIsNotTheProductIsNotAnnounced(t *testing.T) {
 	broker := fakeBroker(t)
 	sink := newSink(t, testConfig(broker.ListenAddrs()...))
 	for name, spoil := range map[string]func(p *publish.Product){
-		"other bytes":  func(p *publish.Product) { os.WriteFile(p.Path, make([]byte, p.Size), 0o600) },
+		"other bytes": func(p *publish.Product) { os.WriteFile(p.Path, make([]byte, p.Size), 0o600) },
+		"other bytes since it was hashed": func(p *publish.Product) {
+			p.Hashed = new(publish.Hashed)
+			if err := p.CheckFiles(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(20 * time.Millisecond) // the clock of file systems ticks slowly
+			os.WriteFile(p.Path, make([]byte, p.Size), 0o600)
+		},
 		"longer":       func(p *publish.Product) { p.Size-- },
 		"shorter":      func(p *publish.Product) { p.Size++ },
 		"gone":         func(p *publish.Product) { os.Remove(p.Path) },

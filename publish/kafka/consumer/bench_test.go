@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"lacuna/publish"
 	"lacuna/publish/kafka/brokertest"
 
 	kafkago "github.com/segmentio/kafka-go"
@@ -29,6 +30,8 @@ func BenchmarkPublish(b *testing.B) {
 			sink := newSink(b, cfg)
 			mustPublish(b, sink, newProduct(b, "sea", "warm-up", 1, parts*partBytes))
 			p := newProduct(b, "sea", "a", 1, parts*partBytes)
+			p.Hashed = new(publish.Hashed) // as a product that this process has stored
+			p.Hashed.Note(p.Path, p.SHA256)
 			value := make([]byte, partBytes)
 			_, _ = rand.Read(value)
 			codecs := map[string]compress.Compression{"none": compress.None, "zstd": compress.Zstd}
