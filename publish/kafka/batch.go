@@ -31,66 +31,90 @@ const (
 	atRecords    = 65
 )
 
-// encode makes a record batch of one message in buf, whose content is lost, and
-// leaves the fields of the producer to stamp.
-func encode(buf *bytes.Buffer, m kafkago.Message, at time.Time, codec compress.Compression) error {
+// batch is a record batch of one message, whose producer is stamped on it when it is
+// sent. All but that is summed before: nobody waits for it between two messages.
+type batch struct {
+	content bytes.Buffer
+	sum     uint32 // of the records
+}
+
+// encode makes the batch of a message; what was in it is lost.
+func (b *batch) encode(m kafkago.Message, at time.Time, codec compress.Compression) error {
+	if m.Value == nil {
+		return b.encodeFrom(m, nil, -1, at, codec)
+	}
+	return b.encodeFrom(m, bytes.NewReader(m.Value), int64(len(m.Value)), at, codec)
+}
+
+// encodeFrom makes the batch of a message whose value are the next size bytes of value,
+// or null where size is -1. A value that ends early is io.EOF.
+func (b *batch) encodeFrom(m kafkago.Message, value io.Reader, size int64, at time.Time, codec compress.Compression) error {
+	buf := &b.content
 	buf.Reset()
 	buf.Write(make([]byte, atRecords))
 	if codec == compress.None {
-		_ = writeRecord(buf, m) // a buffer takes everything
+		if err := writeRecord(buf, m, value, size); err != nil {
+			return err
+		}
 	} else {
 		w := codec.Codec().NewWriter(buf)
-		if err := errors.Join(writeRecord(w, m), w.Close()); err != nil {
+		if err := errors.Join(writeRecord(w, m, value, size), w.Close()); err != nil {
 			return err
 		}
 	}
-	b := buf.Bytes()
+	all := buf.Bytes()
 	put := binary.BigEndian
-	put.PutUint32(b, uint32(len(b)-sizeBytes))
-	put.PutUint32(b[atLength:], uint32(len(b)-atEpoch))
-	put.PutUint32(b[atEpoch:], ^uint32(0))
-	b[atVersion] = 2
-	put.PutUint16(b[atCodec:], uint16(codec))
-	put.PutUint64(b[atFirstTime:], uint64(at.UnixMilli()))
-	put.PutUint64(b[atLastTime:], uint64(at.UnixMilli()))
-	put.PutUint32(b[atCount:], 1)
+	put.PutUint32(all, uint32(len(all)-sizeBytes))
+	put.PutUint32(all[atLength:], uint32(len(all)-atEpoch))
+	put.PutUint32(all[atEpoch:], ^uint32(0))
+	all[atVersion] = 2
+	put.PutUint16(all[atCodec:], uint16(codec))
+	put.PutUint64(all[atFirstTime:], uint64(at.UnixMilli()))
+	put.PutUint64(all[atLastTime:], uint64(at.UnixMilli()))
+	put.PutUint32(all[atCount:], 1)
+	b.sum = crc32.Checksum(all[atRecords:], castagnoli)
 	return nil
 }
 
 // writeRecord writes one record: lengths are zigzag varints, -1 stands for
 // null.
-func writeRecord(w io.Writer, m kafkago.Message) error {
+func writeRecord(w io.Writer, m kafkago.Message, value io.Reader, size int64) error {
 	head := []byte{0, 0, 0} // no attributes; time and offset of the batch
 	head = appendBytes(head, m.Key)
-	if m.Value == nil {
-		head = binary.AppendVarint(head, -1)
-	} else {
-		head = binary.AppendVarint(head, int64(len(m.Value)))
-	}
+	head = binary.AppendVarint(head, size)
 	tail := binary.AppendVarint(nil, int64(len(m.Headers)))
 	for _, h := range m.Headers {
 		tail = appendBytes(tail, []byte(h.Key))
 		tail = appendBytes(tail, h.Value)
 	}
-	length := binary.AppendVarint(nil, int64(len(head)+len(m.Value)+len(tail)))
-	for _, piece := range [][]byte{length, head, m.Value, tail} {
-		if _, err := w.Write(piece); err != nil {
-			return err
-		}
+	length := binary.AppendVarint(nil, int64(len(head)+len(tail))+max(size, 0))
+	if buf, ok := w.(*bytes.Buffer); ok {
+		// At once, and with the room that it wants to see a value's end.
+		buf.Grow(len(length) + len(head) + len(tail) + int(max(size, 0)) + bytes.MinRead)
 	}
-	return nil
+	_, err := w.Write(append(length, head...))
+	if err == nil && size > 0 {
+		_, err = io.CopyN(w, value, size)
+	}
+	if err == nil {
+		_, err = w.Write(tail)
+	}
+	return err
 }
 
 func appendBytes(to, b []byte) []byte {
 	return append(binary.AppendVarint(to, int64(len(b))), b...)
 }
 
-// stamp writes the session and the sequence number of its first record into an
-// encoded batch, and its checksum.
-func stamp(b []byte, s *session, sequence int32) {
+// stamp writes the session and the sequence number of its first record into a batch,
+// and the checksum, and returns its bytes.
+func (b *batch) stamp(s *session, sequence int32) []byte {
+	all := b.content.Bytes()
 	put := binary.BigEndian
-	put.PutUint64(b[atProducer:], uint64(s.id))
-	put.PutUint16(b[atGeneration:], uint16(s.epoch))
-	put.PutUint32(b[atSequence:], uint32(sequence))
-	put.PutUint32(b[atChecksum:], crc32.Checksum(b[atCodec:], crc32.MakeTable(crc32.Castagnoli)))
+	put.PutUint64(all[atProducer:], uint64(s.id))
+	put.PutUint16(all[atGeneration:], uint16(s.epoch))
+	put.PutUint32(all[atSequence:], uint32(sequence))
+	head := crc32.Checksum(all[atCodec:atRecords], castagnoli)
+	put.PutUint32(all[atChecksum:], joined(head, b.sum, len(all)-atRecords))
+	return all
 }

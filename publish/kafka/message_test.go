@@ -82,7 +82,8 @@ func samples(t *testing.T) map[string]kafkago.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part := partMessage(p.Key(), Part{ID: p.ID(), Number: 2, Parts: 3, Size: p.Size, SHA256: p.SHA256}, []byte(`"bytes"`))
+	part := partMessage(p.Key(), Part{ID: p.ID(), Number: 2, Parts: 3, Size: p.Size, SHA256: p.SHA256})
+	part.Value = []byte(`"bytes"`)
 	return map[string]kafkago.Message{"published": published, "published-bare": bare, "published-members": members, "published-trust": trusted, "published-sampling": sampled, "published-refused": refused, "retracted": retracted, "part": part}
 }
 

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,11 +83,11 @@ func (w *writer) claim(ctx context.Context, o publish.Owner) error {
 	if err != nil {
 		return err
 	}
-	var batch bytes.Buffer
-	if err := encode(&batch, m, time.Now(), w.producer.codec); err != nil {
+	var b batch
+	if err := b.encode(m, time.Now(), w.producer.codec); err != nil {
 		return fmt.Errorf("encode owner: %w", err)
 	}
-	if _, err := w.producer.send(ctx, slot{topic: w.events.name, partition: ownerPartition}, &batch); err != nil {
+	if _, err := w.producer.send(ctx, slot{topic: w.events.name, partition: ownerPartition}, &b); err != nil {
 		return fmt.Errorf("send owner: %w", err)
 	}
 	return nil // it is read back together with earlier messages of others

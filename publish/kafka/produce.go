@@ -62,8 +62,8 @@ var errTopicGone = errors.New("topic does not exist")
 
 // send appends an encoded message to a partition and returns its offset once
 // every in-sync replica has it. It tries for the producer's patience. The
-// buffer may be used again afterwards.
-func (p *producer) send(ctx context.Context, to slot, batch *bytes.Buffer) (int64, error) {
+// batch may be used again afterwards.
+func (p *producer) send(ctx context.Context, to slot, b *batch) (int64, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, p.patience)
 	defer cancel()
@@ -75,13 +75,13 @@ func (p *producer) send(ctx context.Context, to slot, batch *bytes.Buffer) (int6
 		return 0, p.giveUp(caller, to, last)
 	}
 	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
-		offset, err := p.try(ctx, to, batch.Bytes())
+		offset, err := p.try(ctx, to, b)
 		if err == nil {
 			return offset, nil
 		}
 		// The client may still be sending the bytes of an attempt that took
 		// too long: they are left to it.
-		*batch = *bytes.NewBuffer(bytes.Clone(batch.Bytes()))
+		b.content = *bytes.NewBuffer(bytes.Clone(b.content.Bytes()))
 		if ctx.Err() == nil {
 			last = err // the cause, not the expiry of ctx
 		}
@@ -108,9 +108,9 @@ func (p *producer) giveUp(caller context.Context, to slot, last error) error {
 	return fmt.Errorf("send to %s for %s: %w", to.topic, figure.Duration(p.patience), p.cluster.explain(last))
 }
 
-// try sends batch once.
-func (p *producer) try(ctx context.Context, to slot, batch []byte) (int64, error) {
-	sequence := int32(-1)
+// try sends a batch once.
+func (p *producer) try(ctx context.Context, to slot, b *batch) (int64, error) {
+	from, sequence := &session{id: -1, epoch: -1}, int32(-1)
 	if to.numbered {
 		if p.session == nil {
 			s, err := p.open(ctx)
@@ -119,14 +119,11 @@ func (p *producer) try(ctx context.Context, to slot, batch []byte) (int64, error
 			}
 			p.session = s
 		}
-		sequence = p.session.next[to]
-		stamp(batch, p.session, sequence)
-	} else {
-		stamp(batch, &session{id: -1, epoch: -1}, sequence)
+		from, sequence = p.session, p.session.next[to]
 	}
 	answer, err := p.cluster.client.RawProduce(ctx, &kafkago.RawProduceRequest{
 		Topic: to.topic, Partition: to.partition, RequiredAcks: kafkago.RequireAll,
-		RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(batch)},
+		RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(b.stamp(from, sequence))},
 	})
 	if err != nil {
 		return 0, err

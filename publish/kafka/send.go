@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"lacuna/publish"
@@ -18,7 +18,7 @@ import (
 )
 
 // sendFile sends the file of p in parts and returns their position. While one
-// part is on its way it is hashed, and the next is read and compressed: two are in
+// part is on its way the next is read, hashed and compressed: two are in
 // memory at a time. A file without the hash of p is an error, after its parts were
 // sent; parts that are not announced are never read.
 func (w *writer) sendFile(ctx context.Context, to slot, id string, p publish.Product) (Placement, error) {
@@ -41,57 +41,68 @@ func (w *writer) sendFile(ctx context.Context, to slot, id string, p publish.Pro
 	if err := g.Wait(); err != nil {
 		return Placement{}, err
 	}
+	buffers.keep()
 	return place, nil
 }
 
 // buffers passes two buffers back and forth between encodeParts and sendParts.
 // Each channel has room for both, so that putting one never blocks.
-type buffers struct{ full, free chan *bytes.Buffer }
+type buffers struct{ full, free chan *batch }
+
+// emptied are batches whose memory the next product can have.
+var emptied = sync.Pool{New: func() any { return new(batch) }}
 
 func newBuffers() buffers {
 	const count = 2
-	b := buffers{full: make(chan *bytes.Buffer, count), free: make(chan *bytes.Buffer, count)}
+	b := buffers{full: make(chan *batch, count), free: make(chan *batch, count)}
 	for range count {
-		b.free <- new(bytes.Buffer)
+		b.free <- emptied.Get().(*batch)
 	}
 	return b
+}
+
+// keep hands the buffers back when all parts have been sent.
+func (b buffers) keep() {
+	for range cap(b.free) {
+		emptied.Put(<-b.free)
+	}
 }
 
 // encodeParts cuts a file into parts and encodes them into buffers as record
 // batches. A file that is not known to have its hash is hashed on the way.
 func (w *writer) encodeParts(ctx context.Context, file *os.File, id string, p publish.Product, buffers buffers) error {
 	digest, known := sha256.New(), p.Hashed.Has(file, p.SHA256)
-	rest := io.LimitReader(file, p.Size+1)
+	content := io.Reader(file)
+	if !known {
+		content = io.TeeReader(file, digest)
+	}
 	part := Part{ID: id, Parts: partsOf(p.Size, w.cfg.PartBytes), Size: p.Size, SHA256: p.SHA256}
-	piece := make([]byte, w.cfg.PartBytes)
-	var read int64
 	for part.Number = range part.Parts {
-		n, err := io.ReadFull(rest, piece)
-		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-			return err
-		}
-		read += int64(n)
-		var batch *bytes.Buffer
+		var b *batch
 		select {
-		case batch = <-buffers.free:
+		case b = <-buffers.free:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		if err := encode(batch, partMessage(p.Key(), part, piece[:n]), time.Now(), w.producer.codec); err != nil {
+		size := min(int64(w.cfg.PartBytes), p.Size-int64(part.Number)*int64(w.cfg.PartBytes))
+		err := b.encodeFrom(partMessage(p.Key(), part), content, size, time.Now(), w.producer.codec)
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("%w: %s is not the product that was made: it is shorter than %d bytes", publish.ErrPermanent, p.Path, p.Size)
+		}
+		if err != nil {
 			return fmt.Errorf("encode part %d: %w", part.Number+1, err)
 		}
-		buffers.full <- batch
-		if !known {
-			digest.Write(piece[:n]) // while it is on its way
-		}
+		buffers.full <- b
+	}
+	if n, _ := file.Read(make([]byte, 1)); n > 0 {
+		return fmt.Errorf("%w: %s is not the product that was made: it is longer than %d bytes", publish.ErrPermanent, p.Path, p.Size)
 	}
 	switch sum := hex.EncodeToString(digest.Sum(nil)); {
-	case read == p.Size && known && p.Hashed.Has(file, p.SHA256): // nobody has written to it meanwhile
-	case read == p.Size && known:
+	case known && p.Hashed.Has(file, p.SHA256): // nobody has written to it meanwhile
+	case known:
 		return fmt.Errorf("%s was changed while it was sent", p.Path) // it is hashed the next time
-	case read != p.Size || sum != p.SHA256:
-		return fmt.Errorf("%w: %s is not the product that was made: %d bytes with sha256 %s, not %d with %s",
-			publish.ErrPermanent, p.Path, read, sum, p.Size, p.SHA256)
+	case sum != p.SHA256:
+		return fmt.Errorf("%w: %s is not the product that was made: its sha256 is %s, not %s", publish.ErrPermanent, p.Path, sum, p.SHA256)
 	}
 	return nil
 }
@@ -100,8 +111,8 @@ func (w *writer) encodeParts(ctx context.Context, file *os.File, id string, p pu
 // offsets in place.
 func (w *writer) sendParts(ctx context.Context, to slot, buffers buffers, place *Placement) error {
 	sent := 0
-	for batch := range buffers.full {
-		offset, err := w.producer.send(ctx, to, batch)
+	for b := range buffers.full {
+		offset, err := w.producer.send(ctx, to, b)
 		switch {
 		case err != nil:
 			return fmt.Errorf("part %d of %d: %w", sent+1, place.Parts, err)
@@ -112,7 +123,7 @@ func (w *writer) sendParts(ctx context.Context, to slot, buffers buffers, place 
 		}
 		place.LastOffset = offset
 		sent++
-		buffers.free <- batch
+		buffers.free <- b
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -230,13 +229,13 @@ func (w *writer) announce(ctx context.Context, key string, e Event) error {
 		return fmt.Errorf("%w: encode event %s: %w", publish.ErrPermanent, e.ID, err)
 	}
 	m.Key = []byte(key)
-	var batch bytes.Buffer
-	if err := encode(&batch, m, time.Now(), w.producer.codec); err != nil {
+	var b batch
+	if err := b.encode(m, time.Now(), w.producer.codec); err != nil {
 		return fmt.Errorf("encode event %s: %w", e.ID, err)
 	}
 	to := slot{topic: w.events.name, partition: spread(e.Dataset, w.events.partitions)}
 	now := time.Now()
-	offset, err := w.producer.send(ctx, to, &batch)
+	offset, err := w.producer.send(ctx, to, &b)
 	if err != nil {
 		return fmt.Errorf("send event %s: %w", e.ID, err)
 	}
@@ -253,7 +252,7 @@ func spread(name string, partitions int) int {
 	return int(h.Sum32() % uint32(partitions))
 }
 
-// partMessage frames one piece of a product.
-func partMessage(key string, part Part, value []byte) kafkago.Message {
-	return kafkago.Message{Key: []byte(key), Headers: part.headers(), Value: value}
+// partMessage frames one piece of a product, which is to be its value.
+func partMessage(key string, part Part) kafkago.Message {
+	return kafkago.Message{Key: []byte(key), Headers: part.headers()}
 }
