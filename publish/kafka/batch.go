@@ -58,7 +58,8 @@ func (b *batch) encodeFrom(m kafkago.Message, value io.Reader, size int64, at ti
 		}
 	} else {
 		w := codec.Codec().NewWriter(buf)
-		if err := errors.Join(writeRecord(w, m, value, size), w.Close()); err != nil {
+		// Some cannot read by themselves after they were written to (lz4): only Write is shown.
+		if err := errors.Join(writeRecord(struct{ io.Writer }{w}, m, value, size), w.Close()); err != nil {
 			return err
 		}
 	}
