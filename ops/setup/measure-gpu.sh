@@ -21,7 +21,8 @@
 # part that is done is passed over, and so is a row of a table, so that the same command
 # goes on, after DEADLINE (9m) too. Several tables at a time, each by a command of its
 # own, fill a card under MPS better than one. ENGINE, SIZE, GRID, DAYS and STEPS make it
-# smaller, to try it on a processor.
+# smaller, to try it on a processor, and OVERLAYS the seas; TRY=yes takes networks for tables
+# whose figures mean nothing.
 set -euo pipefail
 
 out=$1
@@ -117,15 +118,14 @@ basin() { timed basin.log lacuna lab basin -engine "$engine" -size "$size" -heig
 prior() { timed prior.log lacuna lab prior -data "$PACKS/pacific.pack" -other "$PACKS/atlantic.pack" -parts unconditional,guided,likelihood -engine "$engine" -steps "$steps"; }
 
 seas() {
-  printf '{"imputer":{"steps":4000,"batch":256}}' >seas.json
-  timed seas.log lacuna lab seas -packs "$PACKS" -settings seas.json -engine "$engine" -o seas -deadline "$deadline"
+  timed seas.log lacuna lab seas -packs "$PACKS" -steps "${STEPS:-4000}" -batch 256 ${OVERLAYS:+-overlays "$OVERLAYS" -choosing "$OVERLAYS"} -engine "$engine" -o seas -deadline "$deadline"
   goes_on seas.log
 }
 
 # table makes the tables of a plan, whose data are named as if they lay beside it.
 table() {
   mkdir -p "$1"
-  (cd "$PACKS" && timed "$out/$1.log" lacuna lab jobs -plan "$plans/$1.json" -engine "$engine" -o "$out/$1" -deadline "$deadline")
+  (cd "$PACKS" && timed "$out/$1.log" lacuna lab jobs -plan "$plans/$1.json" ${TRY:+-try} -engine "$engine" -o "$out/$1" -deadline "$deadline")
   goes_on "$1.log"
 }
 
