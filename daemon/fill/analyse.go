@@ -62,6 +62,10 @@ type Job struct {
 	// interpolation say by themselves is kept apart in the analyses.
 	Scored bool
 
+	// Spend says that nobody needs History afterwards: its fields are let go of as soon
+	// as the analysis has seen them, and have no values any more.
+	Spend bool
+
 	Screened Screened // what was taken out of the granule before
 
 	// Explained is what covariates say of its fields, wherever Constants are used, and
@@ -100,7 +104,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	g := job.Granule
 	history, inputs := neighbours(job)
 	scene := infer.Scene{
-		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
+		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: slices.Clone(history), Spend: job.Spend, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
 		Ice: job.Screened.Ice, FillIce: job.Screened.FillIce,
 		Widening: job.Widening, Constants: job.Constants, Drift: job.Explained.Drift, Covariates: job.Explained.Maps, Centre: job.Centre,
 	}
@@ -113,6 +117,9 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 		if job.Trust.Weight == 0 {
 			calibrated = job.Interpolated.Days
 		}
+	}
+	if job.Spend {
+		job.forget(history)
 	}
 	analyses, err := filler.Fill(ctx, scene, progress)
 	if err != nil {
@@ -169,6 +176,21 @@ func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 		}
 	}
 	return fields, inputs
+}
+
+// forget takes the values from fields and from those of the history.
+func (job Job) forget(fields []field.Field) {
+	all := [][]field.Field{fields}
+	for _, h := range job.History {
+		if h.SHA256 != job.Granule.SHA256 {
+			all = append(all, h.Fields)
+		}
+	}
+	for _, fields := range all {
+		for i := range fields {
+			fields[i].Values = nil
+		}
+	}
 }
 
 // Method returns a method in words; empty for an unknown one.

@@ -42,7 +42,10 @@ type Scene struct {
 	Rejected []field.Mask  // per frame; nil: nothing was rejected
 	Errors   [][]float32   // per frame: standard error of each observation in the space of Transform, NaN where unknown; nil: none is known
 	History  []field.Field // fields of other granules on the same grid, in any order
-	Sea      field.Mask
+	// Spend says that nobody reads History afterwards: it is worked on where it lies,
+	// which spares a second one.
+	Spend bool
+	Sea   field.Mask
 	// Seen are the cells that were observed on any day known of the dataset, beside
 	// those of Frames and History; nil: too few days are known to tell, and no cell
 	// is flagged as NeverObserved.
@@ -213,7 +216,8 @@ func (f *Filler) Fill(ctx context.Context, s Scene, progress func(done, total in
 // assemble puts the frames of the granule and their neighbours into one series
 // in transformed space, and returns the indices of the granule's frames. A
 // neighbour with the time of one of the granule's own frames is an older
-// version of it and is left out.
+// version of it and is left out. The values of a history that may be spent become those
+// of the series.
 func assemble(s Scene) (classical.Series, []int) {
 	all := slices.Clone(s.Frames)
 	for _, h := range s.History {
@@ -232,7 +236,10 @@ func assemble(s Scene) (classical.Series, []int) {
 	targets := make([]int, len(s.Frames))
 	each(len(order), func(at int) {
 		i := order[at]
-		values := make([]float32, len(all[i].Values))
+		values := all[i].Values
+		if own := i < len(s.Frames); own || !s.Spend {
+			values = make([]float32, len(values))
+		}
 		s.Transform.Forward(values, all[i].Values)
 		series.Frames[at] = classical.Frame{Time: all[i].Time, Values: values, Errors: all[i].Errors, Drift: s.driftOf(all[i].Time)}
 		if i < len(s.Frames) {

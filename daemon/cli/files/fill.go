@@ -133,12 +133,13 @@ func (f fillFlags) run(ctx context.Context, inputs []string, stdout, stderr io.W
 		at := slices.IndexFunc(history, func(h ingest.Granule) bool { return h.SHA256 == g.SHA256 && h.Whole() == g.Whole() })
 		granules[path] = history[at]
 	}
-	for _, path := range slices.Compact(slices.Clone(inputs)) {
+	inputs = slices.Compact(slices.Clone(inputs))
+	for i, path := range inputs {
 		g, ok := granules[path]
 		if !ok {
 			continue // its error is in errs
 		}
-		out, err := f.one(ctx, reader, filler, fill.Job{Granule: g, History: history}, stderr)
+		out, err := f.one(ctx, reader, filler, fill.Job{Granule: g, History: history, Spend: i == len(inputs)-1}, stderr)
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
