@@ -104,7 +104,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 	g := job.Granule
 	history, inputs := neighbours(job)
 	scene := infer.Scene{
-		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: slices.Clone(history), Spend: job.Spend, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
+		Frames: g.Fields, Rejected: g.Rejected, Errors: g.Errors, History: history, Spend: job.Spend, Sea: job.Sea, Seen: job.Seen, Transform: g.Transform,
 		Ice: job.Screened.Ice, FillIce: job.Screened.FillIce,
 		Widening: job.Widening, Constants: job.Constants, Drift: job.Explained.Drift, Covariates: job.Explained.Maps, Centre: job.Centre,
 	}
@@ -119,7 +119,7 @@ func Analyse(ctx context.Context, job Job, progress func(done, total int)) (Outc
 		}
 	}
 	if job.Spend {
-		job.forget(history)
+		history = job.forget(history)
 	}
 	analyses, err := filler.Fill(ctx, scene, progress)
 	if err != nil {
@@ -178,19 +178,20 @@ func neighbours(job Job) ([]field.Field, []netcdf.Input) {
 	return fields, inputs
 }
 
-// forget takes the values from fields and from those of the history.
-func (job Job) forget(fields []field.Field) {
-	all := [][]field.Field{fields}
+// forget takes the values from the history, and returns fields of it without theirs.
+func (job Job) forget(fields []field.Field) []field.Field {
 	for _, h := range job.History {
-		if h.SHA256 != job.Granule.SHA256 {
-			all = append(all, h.Fields)
+		for i := range h.Fields {
+			if h.SHA256 != job.Granule.SHA256 {
+				h.Fields[i].Values = nil
+			}
 		}
 	}
-	for _, fields := range all {
-		for i := range fields {
-			fields[i].Values = nil
-		}
+	fields = slices.Clone(fields)
+	for i := range fields {
+		fields[i].Values = nil
 	}
+	return fields
 }
 
 // Method returns a method in words; empty for an unknown one.

@@ -47,8 +47,8 @@ for side in "${sides[@]}"; do
   measure "evaluate, 100 overlays" "$lacuna" evaluate --data "$at/sea" --methods oi,persistence --mode past --overlays 100 --engine ort -o "$at/report"
   measure "scenes, two of them" "$lacuna" scenes --data "$at/sea" --model oi --scenes 2 --all-days
   measure "train, 10 steps" "$lacuna" train --data "$at/sea" --store "$at/store" --dataset sea --engine ort --size tiny --steps 10 --members-steps 10 --prior-steps 10 --reliability-steps 10 --teachers 0 --policy never
-  measure "init and once, eleven days" bash -c "rm -rf var $at/few $at/sea.yaml && mkdir $at/few && ln ${granules[*]: -11} $at/few/ &&
-    '$lacuna' init --dir $at/few --name sea -o $at/sea.yaml && '$lacuna' once --config $at/sea.yaml"
+  measure "init and once, eleven days" bash -c "mkdir $at/few && ln ${granules[*]: -11} $at/few/ && cd $at &&
+    '$lacuna' init --dir few --name sea -o sea.yaml && '$lacuna' once --config sea.yaml"
 done
 
 printf '| |'; printf ' %s² |' "${sides[@]}"; echo
