@@ -143,7 +143,9 @@ func (b *Backend) configure(opts *runtimelib.SessionOptions) error {
 func (b *Backend) appendProvider(opts *runtimelib.SessionOptions) error {
 	switch b.provider {
 	case cpuProvider:
-		return nil
+		// With patterns a graph's second run asks for all of its memory in one piece, which
+		// is not among the pieces that the first one left: it took twice as much.
+		return opts.SetMemPattern(false)
 	case "CUDAExecutionProvider":
 		cuda, err := runtimelib.NewCUDAProviderOptions()
 		if err != nil {
