@@ -42,9 +42,17 @@ func Climatology(s Series, target int) Estimate {
 // observations about it, both defined at every cell of the grid.
 type background struct {
 	mean, sd []float32
-	far      []float32 // variance of the mean map's error where no frame observed anything, in units of sd²
-	n        int       // number of observations
-	weight   float64   // sum of their weights
+	n        int     // number of observations
+	weight   float64 // sum of their weights
+	beyond   distant
+}
+
+// distant is what is known of places that no frame observed.
+type distant struct {
+	smoother smoother
+	awayKM   []float64 // coarse distances to the nearest observation
+	apartKM  float64   // mean distance of two observations
+	variance float64   // of all observations about their level
 }
 
 // newBackground smooths the frames of s with a Gaussian of the given standard
@@ -54,7 +62,7 @@ type background struct {
 func newBackground(s Series, sigmaKM float64) background {
 	m := newSmoother(s.Grid, sigmaKM)
 	n := s.Grid.Len()
-	b := background{mean: make([]float32, n), sd: make([]float32, n), far: make([]float32, n)}
+	b := background{mean: make([]float32, n), sd: make([]float32, n)}
 	level, seen := s.level()
 	if b.n = seen; seen == 0 {
 		return b
@@ -74,7 +82,7 @@ func newBackground(s Series, sigmaKM float64) background {
 	near := m.smooth(count)
 	b.spreadMean(m, m.smooth(sum), near, level)
 	b.measureSpread(s, m, erring, near)
-	b.measureFar(m, count, squares/b.weight)
+	b.beyond = distant{m, m.awayKM(count), m.apartKM(count), squares / b.weight}
 	return b
 }
 
@@ -170,20 +178,21 @@ func (b background) measureSpread(s Series, m smoother, erring float64, near []f
 	})
 }
 
-// measureFar stores what the mean map does not know where nothing was observed.
+// far returns what the mean map does not know of a cell where nothing was observed:
+// the variance of its error in units of sd².
 // Two observations differ by the more the farther they are apart: the mean square
 // of their differences is twice the variance of all, at their mean distance apart.
 // It grows with the distance, as in a field whose spectrum falls with the square of
 // the wave number, which those of temperature and chlorophyll do at these scales,
 // and a value that is carried that far errs by as much. A corner of a sea does not
 // bound it.
-func (b background) measureFar(m smoother, count []float64, variance float64) {
-	apart, away := m.apartKM(count), m.awayKM(count)
-	m.eachCell(len(b.far), func(i, row, col int) {
-		if sd := float64(b.sd[i]); sd > 0 {
-			// Coarse distances say nothing of the nearest coarse cell.
-			km := max(m.at(away, row, col)-m.coarseKM, 0)
-			b.far[i] = float32(2 * variance / (sd * sd) * km / max(apart, m.sigmaKM))
-		}
-	})
+func (b background) far(cell int) float32 {
+	sd := float64(b.sd[cell])
+	if !(sd > 0) || b.n == 0 {
+		return 0
+	}
+	m := b.beyond.smoother
+	// Coarse distances say nothing of the nearest coarse cell.
+	km := max(m.at(b.beyond.awayKM, cell/m.width, cell%m.width)-m.coarseKM, 0)
+	return float32(2 * b.beyond.variance / (sd * sd) * km / max(b.beyond.apartKM, m.sigmaKM))
 }

@@ -92,11 +92,11 @@ func (t *trial) missesOfAll(l overlay, others [][][]float32, o OI) Missed {
 		bg.sd = spread
 		a := &analysis{oi: o, series: s, target: target, bg: bg, sphere: t.sphere}
 		a.search(trees)
-		solver, e := newSolver(a), gaps(s.Grid.Len())
+		solver := newSolver(a)
 		by := make([]float64, len(l.hidden))
 		for k, c := range l.hidden {
-			solver.estimate(c, e)
-			by[k] = float64(e.Mean[c]) - float64(truth[c])
+			value, _ := solver.estimate(c)
+			by[k] = float64(value) - float64(truth[c])
 		}
 		out.By = append(out.By, by)
 	}

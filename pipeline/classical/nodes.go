@@ -250,7 +250,7 @@ func (a *analysis) conclude(sums blend, end int, filled []bool, e Estimate) {
 	for i, weight := range sums.weight[:end-sums.first] {
 		if c := sums.first + i; weight > 0 {
 			filled[c] = true
-			a.store(int32(c), sums.mean[i]/weight, sums.variance[i]/weight, e)
+			e.Mean[c], e.Sigma[c] = a.unscaled(int32(c), sums.mean[i]/weight, sums.variance[i]/weight)
 		}
 	}
 }
@@ -258,10 +258,9 @@ func (a *analysis) conclude(sums blend, end int, filled []bool, e Estimate) {
 // blurredSpacing is the least distance of nodes that shows in sigma.
 const blurredSpacing = 3
 
-// store stores the estimate of a cell, of which mean and variance are in units of
+// unscaled returns the estimate of a cell, of which mean and variance are in units of
 // the background's spread.
-func (a *analysis) store(c int32, mean, variance float64, e Estimate) {
+func (a *analysis) unscaled(c int32, mean, variance float64) (value, sigma float32) {
 	sd := float64(a.bg.sd[c])
-	e.Mean[c] = float32(float64(a.bg.mean[c]) + mean*sd)
-	e.Sigma[c] = float32(a.oi.SigmaScale * math.Sqrt(variance+float64(a.bg.far[c])) * sd)
+	return float32(float64(a.bg.mean[c]) + mean*sd), float32(a.oi.SigmaScale * math.Sqrt(variance+float64(a.bg.far(int(c)))) * sd)
 }

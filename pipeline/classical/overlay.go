@@ -175,7 +175,7 @@ func (a *analysis) estimate(cells []int32, e Estimate, served bool) {
 	if !served {
 		solver := newSolver(a)
 		for _, c := range cells {
-			solver.estimate(c, e)
+			e.Mean[c], e.Sigma[c] = solver.estimate(c)
 		}
 		return
 	}

@@ -50,11 +50,11 @@ func newSolver(a *analysis) *solver {
 	return s
 }
 
-// estimate stores the estimate of one cell from the observations nearest to it.
-func (s *solver) estimate(c int32, e Estimate) {
+// estimate returns the estimate of one cell from the observations nearest to it.
+func (s *solver) estimate(c int32) (value, sigma float32) {
 	s.solve(s.sphere.of(c))
 	mean, variance := s.krige(c)
-	s.store(c, mean, variance, e)
+	return s.unscaled(c, mean, variance)
 }
 
 // add adds the estimates of cells from the observations nearest to a node.

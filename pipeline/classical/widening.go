@@ -182,14 +182,14 @@ func (a *analysis) check(k cover, trees []boxTree) []checked {
 	trees[k.frame] = newBoxTree(a.sphere, s.Grid, func(c int) bool { return s.observed(k.frame, c) })
 	b := &analysis{oi: a.oi, series: s, target: k.frame, bg: newBackground(s, a.oi.SmoothKM), sphere: a.sphere}
 	b.search(trees)
-	solver, e := newSolver(b), gaps(s.Grid.Len())
+	solver := newSolver(b)
 	var out []checked
 	for _, c := range a.draw(k.hidden, widenCells) {
-		solver.estimate(c, e)
+		value, sigma := solver.estimate(c)
 		if sd := float64(b.bg.sd[c]) * a.oi.SigmaScale; sd > 0 {
 			p, length := a.sphere.of(c), float32(a.oi.LengthKM)
 			out = append(out, checked{
-				miss:    miss{by: float64(e.Mean[c]-truth[c]) / sd, sigma: float64(e.Sigma[c]) / sd, over: max(b.excess(s.Frames[k.frame].Errors, int(c)), 0)},
+				miss:    miss{by: float64(value-truth[c]) / sd, sigma: float64(sigma) / sd, over: max(b.excess(s.Frames[k.frame].Errors, int(c)), 0)},
 				cluster: [4]int32{int32(k.frame), int32(p.x / length), int32(p.y / length), int32(p.z / length)},
 			})
 		}

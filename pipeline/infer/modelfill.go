@@ -51,14 +51,6 @@ func (m *Model) fill(ctx context.Context, s classical.Series, target int, how fi
 	if err != nil {
 		return filling{}, err
 	}
-	if how.last { // networks know of other days what the analysis and the composites say
-		for i := range s.Frames {
-			if i != target {
-				s.Frames[i] = classical.Frame{Time: s.Frames[i].Time}
-			}
-		}
-		clearUp(s.Grid.Len())
-	}
 	how.analysis = how.now().Sub(how.began)
 	m.turn.Lock()
 	defer m.turn.Unlock()

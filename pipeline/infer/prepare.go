@@ -32,7 +32,8 @@ type preparedField struct {
 // prepare makes the preparedField of frame target of s, whose values are in the
 // space of the transform and whose frames are those of the window of days.
 // Without any observation it returns classical.ErrNoObservations.
-func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how fillOptions) (*preparedField, error) {
+func (m *Model) prepare(ctx context.Context, given classical.Series, target int, how fillOptions) (*preparedField, error) {
+	s := given
 	if observedFrames(s) == 0 {
 		return nil, classical.ErrNoObservations
 	}
@@ -65,6 +66,15 @@ func (m *Model) prepare(ctx context.Context, s classical.Series, target int, how
 	clearUp(n)
 	sub.inputs.Covariates = m.covariates(s, own.Time, how)
 	sub.inputs.Last, sub.inputs.Next = composites(s, target)
+	if how.last { // networks know of other days what the analysis and the composites say
+		for i := range s.Frames {
+			if i != target {
+				given.Frames[i] = classical.Frame{Time: s.Frames[i].Time}
+			}
+		}
+		s.Frames = nil
+		clearUp(n)
+	}
 	sub.distance = distances(sub.inputs.Visible, s.Grid)
 	return sub, nil
 }
@@ -157,18 +167,14 @@ func scaledErrors(errors []float32, spread float64) []float32 {
 }
 
 // composites returns the observations nearest in time of each cell, before and
-// after the target, as package samples makes them for training.
+// after the target, as package samples makes them for training. Without a day there
+// is no map either: in near real time next would be zeros.
 func composites(s classical.Series, target int) (last, next samples.Composite) {
-	n := s.Grid.Len()
-	empty := func() samples.Composite {
-		return samples.Composite{Value: make([]float32, n), Freshness: make([]float32, n)}
-	}
-	last, next = empty(), empty()
 	for i := target - 1; i >= 0; i-- {
-		merge(last, s.Frames[i].Values, ageDays(s, target, i), samples.LastDays)
+		merge(&last, s.Frames[i].Values, ageDays(s, target, i), samples.LastDays)
 	}
 	for i := target + 1; i < len(s.Frames); i++ {
-		merge(next, s.Frames[i].Values, ageDays(s, target, i), samples.NextDays)
+		merge(&next, s.Frames[i].Values, ageDays(s, target, i), samples.NextDays)
 	}
 	return last, next
 }
@@ -182,9 +188,12 @@ func ageDays(s classical.Series, a, b int) int {
 }
 
 // merge fills the cells that no observation nearer in time has filled.
-func merge(c samples.Composite, values []float32, age, oldest int) {
+func merge(c *samples.Composite, values []float32, age, oldest int) {
 	if age > oldest {
 		return
+	}
+	if c.Value == nil {
+		c.Value, c.Freshness = make([]float32, len(values)), make([]float32, len(values))
 	}
 	fresh := freshness(age)
 	for i, v := range values {
