@@ -12,7 +12,7 @@ func TestALargeHeapHasAQuarterOfGarbageAndASmallOneIsLeftAlone(t *testing.T) {
 	for _, tt := range []struct {
 		inUse uint64
 		want  int
-	}{{0, 100}, {12 * mib, 100}, {64 * mib, 100}, {128 * mib, 50}, {256 * mib, 25}, {4096 * mib, 25}} {
+	}{{0, 100}, {12 * mib, 100}, {64 * mib, 100}, {128 * mib, 50}, {256 * mib, 25}, {640 * mib, 25}, {1024 * mib, 15}, {1600 * mib, 10}, {4096 * mib, 10}} {
 		if got := percent(tt.inUse); got != tt.want {
 			t.Errorf("percent(%d MiB) = %d, want %d", tt.inUse/mib, got, tt.want)
 		}
@@ -30,7 +30,7 @@ func TestALargeHeapIsCollectedBeforeItDoubles(t *testing.T) {
 	for i := range held {
 		held[i] = make([]byte, plane)
 	}
-	await(t, least)
+	await(t, usual)
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -60,7 +60,7 @@ func (a *analysis) widen(ctx context.Context, trees []boxTree) widening {
 		if len(covers) == a.oi.Overlays {
 			break
 		}
-		if c.hidden = a.under(c); c.hidden != nil {
+		if a.under(c) != nil { // found again by the check: all of them are as large as a field
 			covers = append(covers, c)
 		}
 	}
@@ -93,7 +93,6 @@ func (a *analysis) calibrated(e Estimate, w widening) Estimate {
 type cover struct {
 	frame, gaps    int
 	columns, lines bool // which of them are mirrored in the gaps
-	hidden         []int32
 }
 
 // covers returns covers in the order in which they are tried: frames near the
@@ -173,8 +172,8 @@ func (a *analysis) check(k cover, trees []boxTree) []checked {
 	s := a.series
 	s.Frames = slices.Clone(s.Frames)
 	truth := s.Frames[k.frame].Values
-	left := slices.Clone(truth)
-	for _, c := range k.hidden {
+	left, hidden := slices.Clone(truth), a.under(k)
+	for _, c := range hidden {
 		left[c] = field.NaN()
 	}
 	s.Frames[k.frame].Values = left
@@ -184,7 +183,7 @@ func (a *analysis) check(k cover, trees []boxTree) []checked {
 	b.search(trees)
 	solver := newSolver(b)
 	var out []checked
-	for _, c := range a.draw(k.hidden, widenCells) {
+	for _, c := range a.draw(hidden, widenCells) {
 		value, sigma := solver.estimate(c)
 		if sd := float64(b.bg.sd[c]) * a.oi.SigmaScale; sd > 0 {
 			p, length := a.sphere.of(c), float32(a.oi.LengthKM)
