@@ -41,10 +41,11 @@ func Climatology(s Series, target int) Estimate {
 // A background is the smooth mean map of a series and the spread of single
 // observations about it, both defined at every cell of the grid.
 type background struct {
-	mean, sd []float32
-	n        int     // number of observations
-	weight   float64 // sum of their weights
+	mean, sd []float32 // without sd it is computed where it is asked for
+	n        int       // number of observations
+	weight   float64   // sum of their weights
 	beyond   distant
+	spread   func(row, col int) float32
 }
 
 // distant is what is known of places that no frame observed.
@@ -60,9 +61,18 @@ type distant struct {
 // the better ones do. Far from all observations the
 // mean and the variance go to those of the whole series.
 func newBackground(s Series, sigmaKM float64) background {
+	b := backgroundOf(s, sigmaKM)
+	b.sd = make([]float32, s.Grid.Len())
+	if b.n > 0 {
+		b.beyond.smoother.eachCell(len(b.sd), func(i, row, col int) { b.sd[i] = b.spread(row, col) })
+	}
+	return b
+}
+
+// backgroundOf is newBackground without a map of the spread, for who looks at few cells.
+func backgroundOf(s Series, sigmaKM float64) background {
 	m := newSmoother(s.Grid, sigmaKM)
-	n := s.Grid.Len()
-	b := background{mean: make([]float32, n), sd: make([]float32, n)}
+	b := background{mean: make([]float32, s.Grid.Len())}
 	level, seen := s.level()
 	if b.n = seen; seen == 0 {
 		return b
@@ -81,7 +91,7 @@ func newBackground(s Series, sigmaKM float64) background {
 	}
 	near := m.smooth(count)
 	b.spreadMean(m, m.smooth(sum), near, level)
-	b.measureSpread(s, m, erring, near)
+	b.spread = b.measureSpread(s, m, erring, near)
 	b.beyond = distant{m, m.awayKM(count), m.apartKM(count), squares / b.weight}
 	return b
 }
@@ -162,9 +172,8 @@ func (m smoother) eachCell(cells int, f func(i, row, col int)) {
 	})
 }
 
-// measureSpread stores the standard deviation of the observations about the
-// mean map.
-func (b background) measureSpread(s Series, m smoother, erring float64, near []float64) {
+// measureSpread returns the standard deviation of the observations about the mean map.
+func (b background) measureSpread(s Series, m smoother, erring float64, near []float64) func(row, col int) float32 {
 	squares := m.gather()
 	total := m.eachObservation(s, erring, func(coarse, cell int, v, w float64) float64 {
 		d := v - float64(b.mean[cell])
@@ -173,9 +182,20 @@ func (b background) measureSpread(s Series, m smoother, erring float64, near []f
 	})
 	overall := total / b.weight
 	squares = m.smooth(squares)
-	m.eachCell(len(b.sd), func(i, row, col int) {
-		b.sd[i] = float32(math.Sqrt((m.at(squares, row, col) + shySpread*overall) / (m.at(near, row, col) + shySpread)))
-	})
+	return func(row, col int) float32 {
+		return float32(math.Sqrt((m.at(squares, row, col) + shySpread*overall) / (m.at(near, row, col) + shySpread)))
+	}
+}
+
+// deviation returns the spread of observations at a cell.
+func (b background) deviation(cell int) float64 {
+	switch {
+	case b.sd != nil:
+		return float64(b.sd[cell])
+	case b.n == 0:
+		return 0
+	}
+	return float64(b.spread(cell/b.beyond.smoother.width, cell%b.beyond.smoother.width))
 }
 
 // far returns what the mean map does not know of a cell where nothing was observed:
@@ -187,8 +207,8 @@ func (b background) measureSpread(s Series, m smoother, erring float64, near []f
 // and a value that is carried that far errs by as much. A corner of a sea does not
 // bound it.
 func (b background) far(cell int) float32 {
-	sd := float64(b.sd[cell])
-	if !(sd > 0) || b.n == 0 {
+	sd := b.deviation(cell)
+	if b.n == 0 || !(sd > 0) {
 		return 0
 	}
 	m := b.beyond.smoother

@@ -47,7 +47,7 @@ func (a *analysis) excess(errors []float32, cell int) float64 {
 	}
 	e := float64(errors[cell])
 	over := e*e/a.erring - 1
-	sd := float64(a.bg.sd[cell])
+	sd := a.bg.deviation(cell)
 	switch share := a.erring / (sd * sd); {
 	case sd == 0:
 		return over * a.oi.Nugget

@@ -261,6 +261,6 @@ const blurredSpacing = 3
 // unscaled returns the estimate of a cell, of which mean and variance are in units of
 // the background's spread.
 func (a *analysis) unscaled(c int32, mean, variance float64) (value, sigma float32) {
-	sd := float64(a.bg.sd[c])
+	sd := a.bg.deviation(int(c))
 	return float32(float64(a.bg.mean[c]) + mean*sd), float32(a.oi.SigmaScale * math.Sqrt(variance+float64(a.bg.far(int(c)))) * sd)
 }

@@ -112,11 +112,15 @@ func (o OI) FillContext(ctx context.Context, s Series, target int, progress func
 	a := &analysis{oi: o, series: s, target: target, bg: bg, sphere: sphere}
 	trees := o.buildTrees(s, sphere)
 	a.search(trees)
+	var wide widening
+	if o.Overlays > 0 {
+		wide = a.widen(ctx, trees) // first, while the maps of the estimate take no memory yet
+	}
 	e := gaps(s.Grid.Len())
 	a.keepObserved(e)
 	a.fill(ctx, a.gap, e, progress)
 	if o.Overlays > 0 {
-		e = a.calibrated(e, a.widen(ctx, trees))
+		e = a.calibrated(e, wide)
 	}
 	whole.withDrift(e, target)
 	return e, ctx.Err()

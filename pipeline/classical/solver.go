@@ -97,7 +97,7 @@ func (s *solver) place(p, origin point) [3]float64 {
 // anomaly returns an observation as its deviation from the background, in
 // units of the spread there.
 func (s *solver) anomaly(f neighbour) float64 {
-	sd := float64(s.bg.sd[f.cell])
+	sd := s.bg.deviation(int(f.cell))
 	if sd == 0 {
 		return 0
 	}

@@ -176,16 +176,17 @@ func (a *analysis) check(k cover, trees []boxTree) []checked {
 	for _, c := range hidden {
 		left[c] = field.NaN()
 	}
+	asked := a.draw(hidden, widenCells)
 	s.Frames[k.frame].Values = left
 	trees = slices.Clone(trees)
 	trees[k.frame] = newBoxTree(a.sphere, s.Grid, func(c int) bool { return s.observed(k.frame, c) })
-	b := &analysis{oi: a.oi, series: s, target: k.frame, bg: newBackground(s, a.oi.SmoothKM), sphere: a.sphere}
+	b := &analysis{oi: a.oi, series: s, target: k.frame, bg: backgroundOf(s, a.oi.SmoothKM), sphere: a.sphere}
 	b.search(trees)
 	solver := newSolver(b)
 	var out []checked
-	for _, c := range a.draw(hidden, widenCells) {
+	for _, c := range asked {
 		value, sigma := solver.estimate(c)
-		if sd := float64(b.bg.sd[c]) * a.oi.SigmaScale; sd > 0 {
+		if sd := b.bg.deviation(int(c)) * a.oi.SigmaScale; sd > 0 {
 			p, length := a.sphere.of(c), float32(a.oi.LengthKM)
 			out = append(out, checked{
 				miss:    miss{by: float64(value-truth[c]) / sd, sigma: float64(sigma) / sd, over: max(b.excess(s.Frames[k.frame].Errors, int(c)), 0)},
