@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"lacuna/internal/frugal"
 	"lacuna/modelstore"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/infer"
@@ -46,7 +47,9 @@ func LearnLocalScaling(fields []field.Field, sea field.Mask, tr field.Transform)
 		return LocalScaling{}, err
 	}
 	scaling, err := samples.LearnScaling(series)
-	return LocalScaling{Scaling: scaling, Days: len(series.Days)}, err
+	days := len(series.Days)
+	frugal.LetGo(4 * days * len(scaling.Mean)) // of the series
+	return LocalScaling{Scaling: scaling, Days: days}, err
 }
 
 // A Choice is the method that fills a granule, with its model.

@@ -28,6 +28,14 @@ func Start() {
 	}
 }
 
+// LetGo gives back so many bytes that nobody holds any more, where they are much: the
+// collector would keep them for what comes next, which may be small, or not Go's.
+func LetGo(bytes int) {
+	if bytes > enough {
+		debug.FreeOSMemory()
+	}
+}
+
 // watch sets the percentage for what is in use after every collection.
 func watch() {
 	// What nobody holds is gone with the next collection.

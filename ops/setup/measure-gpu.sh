@@ -122,11 +122,34 @@ seas() {
   goes_on seas.log
 }
 
-# table makes the tables of a plan, whose data are named as if they lay beside it.
+# table makes the tables of a plan, whose data are named as if they lay beside it: the
+# packs, and what the plan wants simulated besides.
 table() {
-  mkdir -p "$1"
-  (cd "$PACKS" && timed "$out/$1.log" lacuna lab jobs -plan "$plans/$1.json" ${TRY:+-try} -engine "$engine" -o "$out/$1" -deadline "$deadline")
+  mkdir -p "$1" data
+  ln -sf "$PACKS"/*.pack data/
+  local sea
+  for sea in $(grep -oE '"(nano|sss|simulated-[0-9]+)\.pack"' "$plans/$1.json" | tr -d '"' | sort -u); do
+    [[ -e data/$sea ]] || simulated "${sea%.pack}"
+  done
+  if grep -q '"simulated.onnx"' "$plans/$1.json" && [[ ! -e data/simulated.onnx ]]; then
+    table simulated-seas
+    cp simulated-seas/networks/*.onnx data/simulated.onnx
+  fi
+  (cd data && timed "$out/$1.log" lacuna lab jobs -plan "$plans/$1.json" ${TRY:+-try} -engine "$engine" -o "$out/$1" -deadline "$deadline")
   goes_on "$1.log"
+}
+
+simulated() { # the name of a sea, whose truth is known
+  local what=(--product blk-chl --grid 96x128 --days 120 --seed "3${1#simulated-}")
+  case $1 in
+  nano) what=(--product bal-nano --days 365 --seed 11) ;;
+  sss) what=(--product smos-sss --days 365 --seed 12) ;;
+  esac
+  rm -rf "simulated.$1"
+  timed "simulated.$1.log" lacuna simulate -o "simulated.$1" "${what[@]}"
+  timed "simulated.$1.log" lacuna pack --data "simulated.$1" -o "data/$1.part"
+  mv "data/$1.part" "data/$1.pack"
+  rm -r "simulated.$1"
 }
 
 goes_on() { # ends here what met its deadline, before it counts as done

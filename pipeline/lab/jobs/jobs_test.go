@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -155,12 +157,26 @@ func TestPlansOfTheResultsAreGood(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("plans: %v, %v", files, err)
 	}
+	// A plan that names what no script makes ends on the machine with the GPU.
+	script, err := os.ReadFile("../../../ops/setup/seas.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := []string{"nano.pack", "sss.pack", "simulated-1.pack", "simulated-2.pack", "simulated-3.pack"} // by measure-gpu.sh
+	for _, m := range regexp.MustCompile(`(?m)^pack (\w+)`).FindAllStringSubmatch(string(script), -1) {
+		made = append(made, m[1]+".pack")
+	}
 	for _, path := range files {
 		plan, err := readPlan(path, true)
 		if err != nil {
 			t.Error(err)
 		}
 		for _, j := range plan {
+			for _, name := range append([]string{j.Data}, j.Beside...) {
+				if !slices.Contains(made, name) {
+					t.Errorf("%s: job %s is of %s, which neither seas.sh nor measure-gpu.sh makes", path, j.Name, name)
+				}
+			}
 			if j.Prior != "" || !strings.HasSuffix(j.Data, ".pack") {
 				t.Errorf("%s: job %s needs %s and %s, where there are packs only", path, j.Name, j.Data, j.Prior)
 			}
