@@ -134,6 +134,10 @@ func (m *Model) run(ctx context.Context, sub *preparedField, l layout, how fillO
 	}
 	m.measured(sub.grid.Len(), got)
 	out.took.Network = m.busy.total
+	if in := &sub.inputs; !how.cfg.Details { // else reliability looks at them once more
+		in.Last, in.Next, in.Analysis, in.Background, in.Covariates = samples.Composite{}, samples.Composite{}, nil, nil, nil
+		clearUp(sub.grid.Len())
+	}
 	m.publish(&out, sub, predicted, members)
 	if how.cfg.Details {
 		out.reliability, err = m.reliable(ctx, sub, l)
