@@ -63,7 +63,7 @@ func TestADaemonKilledWhileGranulesVoteSettlesTheSameGrid(t *testing.T) {
 			d.deliver(t, word[kill/3:kill/3+1])
 		}
 		process := exec.Command(self, "-test.run=^TestGridProcess$")
-		process.Env = append(os.Environ(), gridEnv+"="+root)
+		process.Env = append(os.Environ(), gridEnv+"="+root, "TMPDIR="+root) // it is killed, and tidies nothing
 		if err := process.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -196,7 +196,7 @@ func (c *Cluster) classPath() string {
 // java is the command line of a broker. Compiling little and sharing parsed
 // classes makes it start in two seconds.
 func (c *Cluster) java(properties string) *exec.Cmd {
-	args := []string{"-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+	args := []string{"-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.io.tmpdir=" + c.dir}
 	if archive, err := c.classArchive(); err == nil {
 		args = append(args, "-XX:SharedArchiveFile="+archive)
 	}
