@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime/debug"
 	"time"
 
+	"lacuna/internal/frugal"
 	"lacuna/pipeline/classical"
 	"lacuna/pipeline/field"
 	"lacuna/pipeline/impute"
@@ -79,14 +79,9 @@ func (m *Model) prepare(ctx context.Context, given classical.Series, target int,
 	return sub, nil
 }
 
-// clearUp gives back the memory of what nobody holds any more, where that is much: a
-// quarter of a large heap is left to be garbage otherwise, and what networks take comes
-// on top of it. Maps hold no pointers, so there is little to look through.
-func clearUp(cells int) {
-	if cells > keptCells {
-		debug.FreeOSMemory()
-	}
-}
+// clearUp gives back the ten maps and more of a field that nobody holds any more: what
+// networks take comes on top of them.
+func clearUp(cells int) { frugal.LetGo(10 * 4 * cells) }
 
 // scalingOf returns the given scaling, that of the version, or else
 // that of the series.
