@@ -223,6 +223,10 @@ func TestSweepingLeavesWhatOpenJobsNeed(t *testing.T) {
 // A field of fill.Job that messages do not carry would be lost on the way to a
 // worker, and its product would be another than the daemon's. Add it to Message, Pack
 // and unpack before you add it here.
+//
+// Spend alone stays behind: it says whether its caller still needs the history that it
+// holds, a worker reads one of its own, and the product is the same to the last bit
+// (TestASpentHistoryMakesTheSameProduct).
 func TestMessagesCarryEveryFieldOfAJob(t *testing.T) {
 	carried := "Dataset Granule History Sea Seen SeaMask Fill Model Scaling Widening Trust Interpolated Revision Created Published Fetched Filled Credits Layout Constants Centre Backlog Scored Screened Explained"
 	of := reflect.TypeFor[fill.Job]()

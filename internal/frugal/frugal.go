@@ -12,11 +12,11 @@ import (
 	"runtime/metrics"
 )
 
-// Share of a heap in use that garbage may take beside it, in percent, and garbage that
-// is always left alone, and that is not. Of a heap of 64 MiB so much may be garbage as
-// without this package, from 256 MiB on it is a quarter, and from 1.6 GiB on a tenth.
+// How much garbage a heap may have beside what is in use: as much again up to 64 MiB,
+// then spare bytes, from 256 MiB on a quarter, from 640 MiB on enough bytes, and from
+// 1.6 GiB on a tenth.
 const (
-	least, usual, most = 10, 25, 100
+	least, usual, most = 10, 25, 100 // percent
 	spare, enough      = 64 << 20, 160 << 20
 )
 
@@ -54,7 +54,7 @@ func percent(inUse uint64) int {
 	if inUse == 0 {
 		return most
 	}
-	large := max(min(enough*100/inUse, usual), least)
+	large := min(max(enough*100/inUse, least), usual)
 	return int(min(max(spare*100/inUse, large), most))
 }
 

@@ -88,7 +88,7 @@ func (t *trial) missesOfAll(l overlay, others [][][]float32, o OI) Missed {
 	out := Missed{Time: s.Frames[target].Time}
 	spread := newBackground(s, o.SmoothKM).sd
 	miss := func(s Series, truth []float32) {
-		bg := newBackground(s, o.SmoothKM)
+		bg := backgroundOf(s, o.SmoothKM)
 		bg.sd = spread
 		a := &analysis{oi: o, series: s, target: target, bg: bg, sphere: t.sphere}
 		a.search(trees)
