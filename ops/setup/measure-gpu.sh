@@ -117,8 +117,10 @@ basin() { timed basin.log lacuna lab basin -engine "$engine" -size "$size" -heig
 
 prior() { timed prior.log lacuna lab prior -data "$PACKS/pacific.pack" -other "$PACKS/atlantic.pack" -parts unconditional,guided,likelihood -engine "$engine" -steps "$steps"; }
 
+# The networks of starters are small.
 seas() {
-  timed seas.log lacuna lab seas -packs "$PACKS" -steps "${STEPS:-4000}" -batch 256 ${OVERLAYS:+-overlays "$OVERLAYS" -choosing "$OVERLAYS"} -engine "$engine" -o seas -deadline "$deadline"
+  echo "{\"design\": {\"size\": \"${SIZE:-small}\"}}" >seas.json
+  timed seas.log lacuna lab seas -packs "$PACKS" -settings seas.json -steps "${STEPS:-4000}" -batch 256 ${OVERLAYS:+-overlays "$OVERLAYS" -choosing "$OVERLAYS"} -engine "$engine" -o seas -deadline "$deadline"
   goes_on seas.log
 }
 
