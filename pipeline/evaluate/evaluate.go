@@ -191,11 +191,12 @@ type Verdict struct {
 // Losses are the losses of a method on each case, in the order of the cases.
 type Losses struct {
 	Squared []skill.Loss `json:"squared"`
-	CRPS    []skill.Loss `json:"crps,omitempty"` // CRPS of the members if there are some, else of mean and sigma
+	CRPS    []skill.Loss `json:"crps,omitempty"`    // CRPS of the members if there are some, else of mean and sigma
+	Covered []skill.Loss `json:"covered,omitempty"` // truths in their 90 % interval, of the same
 }
 
 func lossesOf(s *skill.Scores) Losses {
-	l := Losses{Squared: s.SquaredErrors(), CRPS: s.EnsembleCRPS()}
+	l := Losses{Squared: s.SquaredErrors(), CRPS: s.EnsembleCRPS(), Covered: s.Covered()}
 	if len(l.CRPS) == 0 {
 		l.CRPS = s.GaussianCRPS()
 	}

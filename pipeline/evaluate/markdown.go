@@ -43,7 +43,7 @@ func (r Results) scores(b *strings.Builder) {
 		if row.SelfCalibrated {
 			name += " (calibrated on itself)"
 		}
-		line(b, name, number(c.CRPS, 4), difference(row.CRPSDifference), number(c.SpreadSkill, 2), number(c.Coverage90, 3),
+		line(b, name, number(c.CRPS, 4), difference(row.CRPSDifference), number(c.SpreadSkill, 2), covers(c.Coverage90, row.CoverageIn),
 			number(c.CBGD, 3), number(c.CBGDError, 3), number(c.Resolved, 1))
 	}
 	b.WriteString("\n")
@@ -125,6 +125,13 @@ func within(v float64, in *skill.Interval) string {
 		return fmt.Sprintf("%.4f", v)
 	}
 	return fmt.Sprintf("%.4f [%.4f, %.4f]", v, in.Low, in.High)
+}
+
+func covers(share *float64, in *skill.Interval) string {
+	if share == nil || in == nil {
+		return number(share, 3)
+	}
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", *share, in.Low, in.High)
 }
 
 func number(v *float64, digits int) string {

@@ -17,7 +17,7 @@ func TestATableReadsAsWritten(t *testing.T) {
 		Table: "example", Dataset: "a sea", Mode: "past", Side: 64, Cases: 120, Reference: "network",
 		Rows: []Row{
 			{
-				Method: "network", Seeds: 3, MSE: Spread{0.12345, 0.0012}, Calls: 1,
+				Method: "network", Seeds: 3, MSE: Spread{0.12345, 0.0012}, Calls: 1, CoverageIn: &skill.Interval{Low: 0.88, High: 0.9123},
 				Scores: Columns{
 					GapMSE: ptr(0.14), PSNR: ptr(27.125), RMSEPhysical: ptr(0.31234), BiasPhysical: ptr(-0.00123), CBGD: ptr(0.97), CBGDError: ptr(0.03),
 					CRPS: ptr(0.1824), SpreadSkill: ptr(1.02), Coverage90: ptr(0.899), Resolved: ptr(12.34),

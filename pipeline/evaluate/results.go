@@ -32,6 +32,9 @@ type Row struct {
 	// seeds, paired by case; nil for the reference itself.
 	Difference     *skill.Difference `json:"difference,omitempty"`
 	CRPSDifference *skill.Difference `json:"crps_difference,omitempty"`
+	// CoverageIn is where the coverage lies by bootstrap over days; nil: there is
+	// no uncertainty, or there are too few days.
+	CoverageIn *skill.Interval `json:"coverage_90_in,omitempty"`
 
 	SelfCalibrated bool        `json:"self_calibrated,omitempty"` // see Verdict
 	Calls          int         `json:"calls,omitempty"`           // network calls for each member; 0: not counted
@@ -102,6 +105,9 @@ func (r Results) Of(verdicts []Verdict) (Results, error) {
 	}
 	for _, name := range names {
 		row := newRow(byName[name])
+		if in, known := boot.Share(pooled(byName[name]).Covered); known {
+			row.CoverageIn = &in
+		}
 		if ref := byName[r.Reference]; len(ref) > 0 && name != r.Reference {
 			mse, crps, err := pooled(byName[name]).against(pooled(ref), boot)
 			if err != nil {
@@ -119,6 +125,9 @@ func pooled(of []Verdict) Losses {
 	mean := func(get func(Losses) []skill.Loss) []skill.Loss {
 		out := append([]skill.Loss(nil), get(of[0].Losses)...)
 		for _, v := range of[1:] {
+			if len(get(v.Losses)) != len(out) {
+				return nil // a result of before these were kept
+			}
 			for i, l := range get(v.Losses) {
 				out[i].Sum += l.Sum
 			}
@@ -131,6 +140,7 @@ func pooled(of []Verdict) Losses {
 	return Losses{
 		Squared: mean(func(l Losses) []skill.Loss { return l.Squared }),
 		CRPS:    mean(func(l Losses) []skill.Loss { return l.CRPS }),
+		Covered: mean(func(l Losses) []skill.Loss { return l.Covered }),
 	}
 }
 

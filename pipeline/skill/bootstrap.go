@@ -133,6 +133,12 @@ func (o Bootstrap) Mean(losses []Loss) (Interval, bool) {
 	return o.interval(means), true
 }
 
+// Share is Mean of counts that are at most all their pixels.
+func (o Bootstrap) Share(counts []Loss) (Interval, bool) {
+	in, known := o.Mean(counts)
+	return Interval{Low: max(in.Low, 0), High: min(in.High, 1)}, known
+}
+
 // enoughBlocks returns the blocks of losses, and the factor by which draws of
 // them have to be wider. Where there are too few, blocks are as long as leastBlocks
 // of them can be, down to leastBlockDays.

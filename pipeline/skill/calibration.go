@@ -48,7 +48,7 @@ func (c *Calibration) Covers(nominal float64) (share float64, known bool) {
 }
 
 // Levels are the nominal probabilities of the central intervals that are
-// measured.
+// measured, the widest last.
 func Levels() []float64 { return []float64{0.5, 0.8, 0.9} }
 
 // gaussianBins is the number of classes of the histogram of a Gaussian.
@@ -81,6 +81,9 @@ func newTally(members int, centred bool) *tally {
 	}
 	return t
 }
+
+// covered returns how many truths lay in the widest interval, that of 90 %.
+func (t *tally) covered() float64 { return t.inside[len(t.inside)-1] }
 
 // halfWidth returns how many standard deviations either side of the mean hold
 // the probability p. For members it is that of Student's distribution with

@@ -55,6 +55,8 @@ type row struct {
 	squares             float64
 	gaussian, ensemble  float64 // sums of CRPS
 	claimed, drawn      float64 // numbers of pixels in these sums
+	inside              float64 // truths in the 90 % interval of sigma, and of members
+	insideMembers       float64
 	hasSigma, hasMember bool
 }
 
@@ -164,8 +166,10 @@ func (s *Scores) addUncertainty(x Sample, c int, members []float64, r *row) {
 	sound := true
 	if x.Sigma != nil {
 		if sigma := x.Sigma[c]; finite(sigma) && sigma >= 0 {
+			before := s.gaussian.covered()
 			r.gaussian += s.gaussian.addGaussian(float64(x.Mean[c]), float64(sigma), truth)
 			r.claimed++
+			r.inside += s.gaussian.covered() - before
 		} else {
 			sound = false
 		}
@@ -176,8 +180,10 @@ func (s *Scores) addUncertainty(x Sample, c int, members []float64, r *row) {
 		whole = whole && finite(m[c])
 	}
 	if whole {
+		before := s.ensemble.covered()
 		r.ensemble += s.ensemble.addMembers(members, truth)
 		r.drawn++
+		r.insideMembers += s.ensemble.covered() - before
 	}
 	if !sound || whole != (len(members) > 0) {
 		s.nonFinite++
@@ -221,6 +227,22 @@ func (s *Scores) EnsembleCRPS() []Loss {
 	for _, r := range s.rows {
 		if r.hasMember {
 			out = append(out, Loss{Day: r.day, Sum: r.ensemble, Pixels: r.drawn})
+		}
+	}
+	return out
+}
+
+// Covered returns how many truths of each sample lay in its 90 % interval, of the
+// members where there are some, else of mean and sigma, for Bootstrap.Share: how
+// sure a coverage is.
+func (s *Scores) Covered() []Loss {
+	var out []Loss
+	for _, r := range s.rows {
+		switch {
+		case r.hasMember:
+			out = append(out, Loss{Day: r.day, Sum: r.insideMembers, Pixels: r.drawn})
+		case r.hasSigma && s.ensemble == nil:
+			out = append(out, Loss{Day: r.day, Sum: r.inside, Pixels: r.claimed})
 		}
 	}
 	return out

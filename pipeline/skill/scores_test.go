@@ -198,4 +198,41 @@ func TestLossesAddUpToTheSummary(t *testing.T) {
 	near(t, "MSE", pooled(s.SquaredErrors()), *sum.MSE, exact)
 	near(t, "CRPS of sigma", pooled(s.GaussianCRPS()), sum.Gaussian.CRPS, exact)
 	near(t, "CRPS of members", pooled(s.EnsembleCRPS()), sum.Ensemble.CRPS, exact)
+	covered, _ := sum.Ensemble.Covers(0.9)
+	near(t, "coverage of members", pooled(s.Covered()), covered, exact)
+}
+
+// A method that covers nothing on some days and everything on others is less sure of
+// its coverage than one that covers as much on each.
+func TestCoverageIsAsSureAsItsDaysAgree(t *testing.T) {
+	intervalOf := func(sigma func(day int) float32) (Interval, float64) {
+		t.Helper()
+		s := NewScores(DefaultOptions())
+		for d := range 64 {
+			x := strip(60, repeated(0.5, 30)...)
+			x.Day = dayOf(d)
+			x.Sigma = repeated(sigma(d), len(x.Truth))
+			for c := range x.Mean {
+				x.Mean[c] = x.Truth[c] + float32(c%2) // one cell in two is off by one
+			}
+			if err := s.Add(x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		covered, _ := s.Summary().Gaussian.Covers(0.9)
+		near(t, "coverage", pooled(s.Covered()), covered, exact)
+		in, known := DefaultBootstrap().Share(s.Covered())
+		if !known {
+			t.Fatal("64 days are too few")
+		}
+		return in, covered
+	}
+	alike, half := intervalOf(func(int) float32 { return 0.1 })
+	if alike.Low != half || alike.High != half {
+		t.Errorf("days that all cover %g give %v", half, alike)
+	}
+	apart, most := intervalOf(func(day int) float32 { return float32(1 - day/8%2) }) // blocks of eight days
+	if !(apart.Low < most-0.1 && apart.High > most+0.1 && apart.Low >= 0 && apart.High <= 1) {
+		t.Errorf("days that cover half and all give %v about %g", apart, most)
+	}
 }

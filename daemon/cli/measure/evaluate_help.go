@@ -34,7 +34,8 @@ What the numbers mean:
   spread/skill  claimed over real error; 1 is honest, less is overconfident; of an
                 ensemble, how far members stand from the mean over how far the
                 truth does
-  90 % covers   share of truths inside the 90 % interval; should be 0.90
+  90 % covers   share of truths inside the 90 % interval; should be 0.90. In
+                brackets where it lies with other days, 95 % by bootstrap
   resolved      shortest wave in cells that is more right than wrong
 
 Sigmas of a case are calibrated on days at least the gap of the split away from

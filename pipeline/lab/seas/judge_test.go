@@ -76,6 +76,7 @@ func TestTheFiguresOfCraftedMethodsAreRight(t *testing.T) {
 	near("upper end", r.ByMSE.Interval.High, -0.75)
 	near("coverage of interpolation", base.Coverage, 0) // four sigmas off
 	near("coverage of the network", r.Coverage, 1)      // one sigma off
+	near("its lower end", r.CoverageIn.Low, 1)          // on each day
 	days := x.departures(oi, network)
 	for _, p := range curve(days) {
 		left := 0.2 - 0.1*p.Share
@@ -99,7 +100,7 @@ func TestTheFiguresOfCraftedMethodsAreRight(t *testing.T) {
 	known := left // a sea that the network knows does not count
 	known.Left, known.Rows = leaveNone, []row{{Method: methodServed, ByMSE: &difference{Relative: 0.5}}}
 	text := markdown([]record{left, known})
-	for _, part := range []string{"-75.0 % [-75.0, -75.0]", "served: mean over 1 seas -75.0 %", "the bar is met", "trusted: mean over 1 seas +2.0 %, worst +2.0 % (a), coverage 0.900 to 0.900: the bar is not met"} {
+	for _, part := range []string{"-75.0 % [-75.0, -75.0]", "served: mean over 1 seas -75.0 %", "the bar is met", "| 1.000 [1.000, 1.000] |", "trusted: mean over 1 seas +2.0 %, worst +2.0 % (a), coverage 0.900 to 0.900: the bar is not met"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the table lacks %q:\n%s", part, text)
 		}

@@ -44,13 +44,15 @@ const (
 
 // A row is the scores of a method.
 type row struct {
-	Method   string      `json:"method"`
-	Seed     uint64      `json:"seed,omitempty"`
-	MSE      float64     `json:"mse"`
-	CRPS     float64     `json:"crps"`
-	Coverage float64     `json:"coverage"` // share of truths in the 90 % interval
-	ByMSE    *difference `json:"by_mse,omitempty"`
-	ByCRPS   *difference `json:"by_crps,omitempty"`
+	Method   string  `json:"method"`
+	Seed     uint64  `json:"seed,omitempty"`
+	MSE      float64 `json:"mse"`
+	CRPS     float64 `json:"crps"`
+	Coverage float64 `json:"coverage"` // share of truths in the 90 % interval
+	// CoverageIn is where that lies by bootstrap over days, 95 %; nil: too few blocks of days.
+	CoverageIn *skill.Interval `json:"coverage_in,omitempty"`
+	ByMSE      *difference     `json:"by_mse,omitempty"`
+	ByCRPS     *difference     `json:"by_crps,omitempty"`
 }
 
 // A difference is a method less optimal interpolation over the same cells,
@@ -62,7 +64,7 @@ type difference struct {
 }
 
 // recordRelease tells records apart that other programs of this name made.
-const recordRelease = 2
+const recordRelease = 3
 
 // recordOf returns the record of a sea in a mode: the stored one, or a new one.
 func (l *lab) recordOf(ctx context.Context, of run, s *sea, mode impute.Mode) (record, error) {
@@ -213,6 +215,9 @@ func (x *exam) verdict(ctx context.Context, name string, seed uint64, answers []
 func rowOf(v, oi evaluate.Verdict, boot skill.Bootstrap) (row, error) {
 	covered, _ := v.Summary.Gaussian.Covers(0.9)
 	r := row{Method: v.Method, Seed: v.Seed, MSE: *v.Summary.MSE, CRPS: v.Summary.Gaussian.CRPS, Coverage: covered}
+	if in, known := boot.Share(v.Losses.Covered); known {
+		r.CoverageIn = &in
+	}
 	if v.Method == methodOI {
 		return r, nil
 	}

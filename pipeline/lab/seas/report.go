@@ -51,8 +51,8 @@ func markdown(all []record) string {
 		b.WriteString("| left out | judged on | days | overlays | method | MSE | against OI | CRPS | against OI | covers 90 % |\n|---|---|---|---|---|---|---|---|---|---|\n")
 		for _, r := range own {
 			for _, m := range r.Rows {
-				fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %.4f | %s | %.4f | %s | %.3f |\n",
-					r.Left, r.Sea, r.Days, r.Overlays, m.name(), m.MSE, m.ByMSE, m.CRPS, m.ByCRPS, m.Coverage)
+				fmt.Fprintf(&b, "| %s | %s | %d | %d | %s | %.4f | %s | %.4f | %s | %s |\n",
+					r.Left, r.Sea, r.Days, r.Overlays, m.name(), m.MSE, m.ByMSE, m.CRPS, m.ByCRPS, m.coverage())
 			}
 		}
 		writeCurves(&b, own)
@@ -71,6 +71,14 @@ func (m row) name() string {
 		return fmt.Sprintf("%s %d", m.Method, m.Seed)
 	}
 	return m.Method
+}
+
+// coverage writes the coverage with its interval.
+func (m row) coverage() string {
+	if m.CoverageIn == nil {
+		return fmt.Sprintf("%.3f", m.Coverage)
+	}
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", m.Coverage, m.CoverageIn.Low, m.CoverageIn.High)
 }
 
 // String writes a difference in per cent with its interval.
