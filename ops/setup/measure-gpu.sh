@@ -10,19 +10,19 @@
 #   basin      the tiers on such a sea, and how long members take
 #   roofline   how far each stage is from what the machine can do
 #
-# and without any it is all of these, or one of the tables, hours in all, which are only
-# made where they are named:
+# and without any it is all of these, or one of the tables, which are only made where
+# they are named:
 #
 #   prior      draws of the mask prior, guided and not, and the likelihood of masks
 #   seas       a network on each sea that it did not learn from
 #   PLAN       a plan of pipeline/lab/jobs/plans (pacific, recipe, paper...)
+#   tables     those of docs/results.md, five at a time: an hour and more
 #
 # Each part leaves OUTDIR/PART.log and a line in OUTDIR/log, a table a folder besides; a
 # part that is done is passed over, and so is a row of a table, so that the same command
-# goes on, after DEADLINE (9m) too. Several tables at a time, each by a command of its
-# own, fill a card under MPS better than one. ENGINE, SIZE, GRID, DAYS and STEPS make it
-# smaller, to try it on a processor, and OVERLAYS the seas; TRY=yes takes networks for tables
-# whose figures mean nothing.
+# goes on, after DEADLINE (540 seconds) too; only prior begins again. ENGINE, SIZE, GRID,
+# DAYS and STEPS make it smaller, to try it on a processor, and OVERLAYS the seas; TRY=yes
+# takes networks for tables whose figures mean nothing.
 set -euo pipefail
 
 out=$1
@@ -32,10 +32,15 @@ parts=("$@")
 [[ $# -gt 0 ]] || parts=(compile finetune daily backfill basin roofline)
 here=$(cd "$(dirname "$0")" && pwd)
 engine=${ENGINE:-xla:cuda} size=${SIZE:-base} grid=${GRID:-790x1101} days=${DAYS:-20} steps=${STEPS:-1000}
-deadline=${DEADLINE:-9m} plans=$here/../../pipeline/lab/jobs/plans
+end=$(($(date +%s) + ${DEADLINE:-540})) plans=$here/../../pipeline/lab/jobs/plans
 mkdir -p "$out"
 cd "$out"
 out=$PWD
+
+left() { # seconds to the deadline
+  local seconds=$((end - $(date +%s)))
+  echo $((seconds > 1 ? seconds : 1))
+}
 
 say() { echo "$(date +%T) $*" | tee -a log; }
 
@@ -115,12 +120,12 @@ backfill() {
 
 basin() { timed basin.log lacuna lab basin -engine "$engine" -size "$size" -height "${grid%x*}" -width "${grid#*x}" -json; }
 
-prior() { timed prior.log lacuna lab prior -data "$PACKS/pacific.pack" -other "$PACKS/atlantic.pack" -parts unconditional,guided,likelihood -engine "$engine" -steps "$steps"; }
+prior() { timed prior.log timeout "$(left)" lacuna lab prior -data "$PACKS/pacific.pack" -other "$PACKS/atlantic.pack" -parts unconditional,guided,likelihood -engine "$engine" -steps "$steps"; }
 
 # The networks of starters are small.
 seas() {
   echo "{\"design\": {\"size\": \"${SIZE:-small}\"}}" >seas.json
-  timed seas.log lacuna lab seas -packs "$PACKS" -settings seas.json -steps "${STEPS:-4000}" -batch 256 ${OVERLAYS:+-overlays "$OVERLAYS" -choosing "$OVERLAYS"} -engine "$engine" -o seas -deadline "$deadline"
+  timed seas.log lacuna lab seas -packs "$PACKS" -settings seas.json -steps "${STEPS:-4000}" -batch 256 ${OVERLAYS:+-overlays "$OVERLAYS" -choosing "$OVERLAYS"} -engine "$engine" -o seas -deadline "$(left)s"
   goes_on seas.log
 }
 
@@ -128,8 +133,10 @@ seas() {
 # packs, and what the plan wants simulated besides.
 table() {
   mkdir -p "$1" data
-  ln -sf "$PACKS"/*.pack data/
   local sea
+  for sea in "$PACKS"/*.pack; do # other tables may be made beside, from the same links
+    ln -s "$sea" data/ 2>/dev/null || [[ -e data/${sea##*/} ]]
+  done
   for sea in $(grep -oE '"(nano|sss|simulated-[0-9]+)\.pack"' "$plans/$1.json" | tr -d '"' | sort -u); do
     [[ -e data/$sea ]] || simulated "${sea%.pack}"
   done
@@ -137,7 +144,7 @@ table() {
     table simulated-seas
     cp simulated-seas/networks/*.onnx data/simulated.onnx
   fi
-  (cd data && timed "$out/$1.log" lacuna lab jobs -plan "$plans/$1.json" ${TRY:+-try} -engine "$engine" -o "$out/$1" -deadline "$deadline")
+  (cd data && timed "$out/$1.log" lacuna lab jobs -plan "$plans/$1.json" ${TRY:+-try} -engine "$engine" -o "$out/$1" -deadline "$(left)s")
   goes_on "$1.log"
 }
 
@@ -152,6 +159,26 @@ simulated() { # the name of a sea, whose truth is known
   timed "simulated.$1.log" lacuna pack --data "simulated.$1" -o "data/$1.part"
   mv "data/$1.part" "data/$1.pack"
   rm -r "simulated.$1"
+}
+
+# tables makes five at a time, which fill a card better than one does: pacific and seas
+# keep the processors busy for their first minutes, with analyses, and the card
+# afterwards, where the others yield to them. Under MPS they share the card, without it
+# they take turns. The recipe is of trials: docs/trials.md.
+tables() {
+  local lanes=(pacific seas "paper paper-settings" "paper-data paper-sizes" "prior datasets baselines sizes-past new-dataset") lane failed=0 part
+  ! command -v nvidia-cuda-mps-control >/dev/null || nvidia-cuda-mps-control -d || true # it may run already
+  for lane in "${lanes[@]}"; do
+    [[ $lane != *paper* ]] || export CUDA_MPS_CLIENT_PRIORITY=1 # from here on below normal
+    # shellcheck disable=SC2086 # a lane is several words
+    DEADLINE=$(left) "$here/measure-gpu.sh" "$out" $lane &
+  done
+  for lane in "${lanes[@]}"; do wait -n || failed=1; done
+  ! command -v nvidia-cuda-mps-control >/dev/null || echo quit | nvidia-cuda-mps-control || true
+  for part in ${lanes[*]}; do
+    [[ -e $part.done ]] || failed=1
+  done
+  ((!failed)) || { say "tables: not all are made, the same command goes on"; exit 1; }
 }
 
 goes_on() { # ends here what met its deadline, before it counts as done
