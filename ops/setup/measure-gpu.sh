@@ -16,7 +16,7 @@
 #   prior      draws of the mask prior, guided and not, and the likelihood of masks
 #   seas       a network on each sea that it did not learn from
 #   PLAN       a plan of pipeline/lab/jobs/plans (pacific, recipe, paper...)
-#   tables     those of docs/results.md, five at a time: an hour and more
+#   tables     those of docs/results.md, five at a time
 #
 # Each part leaves OUTDIR/PART.log and a line in OUTDIR/log, a table a folder besides; a
 # part that is done is passed over, and so is a row of a table, so that the same command
@@ -161,9 +161,9 @@ simulated() { # the name of a sea, whose truth is known
   rm -r "simulated.$1"
 }
 
-# tables makes five at a time, which fill a card better than one does: pacific and seas
-# keep the processors busy for their first minutes, with analyses, and the card
-# afterwards, where the others yield to them. Under MPS they share the card, without it
+# tables makes five at a time: pacific and seas keep the processors busy for their first
+# minutes, with analyses, while the card is free for the others, and the card
+# afterwards, where the others yield to them. Under MPS they share it, without it
 # they take turns. The recipe is of trials: docs/trials.md.
 tables() {
   local lanes=(pacific seas "paper paper-settings" "paper-data paper-sizes" "prior datasets baselines sizes-past new-dataset") lane failed=0 part
