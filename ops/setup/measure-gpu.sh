@@ -16,7 +16,7 @@
 #   prior      draws of the mask prior, guided and not, and the likelihood of masks
 #   seas       a network on each sea that it did not learn from
 #   PLAN       a plan of pipeline/lab/jobs/plans (pacific, recipe, paper...)
-#   tables     those of docs/results.md, five at a time
+#   tables     those of docs/results.md, seven at a time
 #
 # Each part leaves OUTDIR/PART.log and a line in OUTDIR/log, a table a folder besides; a
 # part that is done is passed over, and so is a row of a table, so that the same command
@@ -161,15 +161,15 @@ simulated() { # the name of a sea, whose truth is known
   rm -r "simulated.$1"
 }
 
-# tables makes five at a time: pacific and seas keep the processors busy for their first
+# tables makes seven at a time: pacific and seas keep the processors busy for their first
 # minutes, with analyses, while the card is free for the others, and the card
 # afterwards, where the others yield to them. Under MPS they share it, without it
 # they take turns. The recipe is of trials: docs/trials.md.
 tables() {
-  local lanes=(pacific seas "paper paper-settings" "paper-data paper-sizes" "prior datasets baselines sizes-past new-dataset") lane failed=0 part
+  local lanes=(pacific seas paper paper-data paper-sizes paper-settings "prior datasets baselines new-dataset") lane failed=0 part
   ! command -v nvidia-cuda-mps-control >/dev/null || nvidia-cuda-mps-control -d || true # it may run already
   for lane in "${lanes[@]}"; do
-    [[ $lane != *paper* ]] || export CUDA_MPS_CLIENT_PRIORITY=1 # from here on below normal
+    [[ $lane != paper* ]] || export CUDA_MPS_CLIENT_PRIORITY=1 # from here on below normal
     # shellcheck disable=SC2086 # a lane is several words
     DEADLINE=$(left) "$here/measure-gpu.sh" "$out" $lane &
   done
