@@ -15,8 +15,9 @@
 #
 #   prior      draws of the mask prior, guided and not, and the likelihood of masks
 #   seas       a network on each sea that it did not learn from
-#   PLAN       a plan of pipeline/lab/jobs/plans (pacific, recipe, paper...)
-#   tables     those of docs/results.md, seven at a time
+#   PLAN       a plan of pipeline/lab/jobs/plans (pacific, recipe, paper...), or some of
+#              its jobs: PLAN:JOB,...
+#   tables     those of docs/results.md: pacific and seas at a time, then the others
 #
 # Each part leaves OUTDIR/PART.log and a line in OUTDIR/log, a table a folder besides; a
 # part that is done is passed over, and so is a row of a table, so that the same command
@@ -129,23 +130,24 @@ seas() {
   goes_on seas.log
 }
 
-# table makes the tables of a plan, whose data are named as if they lay beside it: the
-# packs, and what the plan wants simulated besides.
+# table makes the tables of a plan, PLAN or PLAN:JOB,..., whose data are named as if they
+# lay beside it: the packs, and what the plan wants simulated besides.
 table() {
-  mkdir -p "$1" data
-  local sea
+  local plan=${1%%:*} only='' sea
+  [[ $1 != *:* ]] || only=${1#*:}
+  mkdir -p "$plan" data
   for sea in "$PACKS"/*.pack; do # other tables may be made beside, from the same links
     ln -s "$sea" data/ 2>/dev/null || [[ -e data/${sea##*/} ]]
   done
-  for sea in $(grep -oE '"(nano|sss|simulated-[0-9]+)\.pack"' "$plans/$1.json" | tr -d '"' | sort -u); do
+  for sea in $(grep -oE '"(nano|sss|simulated-[0-9]+)\.pack"' "$plans/$plan.json" | tr -d '"' | sort -u); do
     [[ -e data/$sea ]] || simulated "${sea%.pack}"
   done
-  if grep -q '"simulated.onnx"' "$plans/$1.json" && [[ ! -e data/simulated.onnx ]]; then
+  if grep -q '"simulated.onnx"' "$plans/$plan.json" && [[ ! -e data/simulated.onnx ]]; then
     table simulated-seas
     cp simulated-seas/networks/*.onnx data/simulated.onnx
   fi
-  (cd data && timed "$out/$1.log" lacuna lab jobs -plan "$plans/$1.json" ${TRY:+-try} -engine "$engine" -o "$out/$1" -deadline "$(left)s")
-  goes_on "$1.log"
+  (cd data && timed "$out/$plan.log" lacuna lab jobs -plan "$plans/$plan.json" ${only:+-only "$only"} ${TRY:+-try} -engine "$engine" -o "$out/$plan" -deadline "$(left)s")
+  goes_on "$plan.log"
 }
 
 simulated() { # the name of a sea, whose truth is known
@@ -161,24 +163,28 @@ simulated() { # the name of a sea, whose truth is known
   rm -r "simulated.$1"
 }
 
-# tables makes seven at a time: pacific and seas keep the processors busy for their first
-# minutes, with analyses, while the card is free for the others, and the card
-# afterwards, where the others yield to them. Under MPS they share it, without it
-# they take turns. The recipe is of trials: docs/trials.md.
+# tables makes pacific and seas first, alone on the card but for each other: two such
+# trainings make a quarter more steps than one, but the plans of the paper beside them
+# took half of the card for a sixth of the windows.
 tables() {
-  local lanes=(pacific seas paper paper-data paper-sizes paper-settings "prior datasets baselines new-dataset") lane failed=0 part
+  local failed=0
   ! command -v nvidia-cuda-mps-control >/dev/null || nvidia-cuda-mps-control -d || true # it may run already
-  for lane in "${lanes[@]}"; do
-    [[ $lane != paper* ]] || export CUDA_MPS_CLIENT_PRIORITY=1 # from here on below normal
+  together pacific seas && together paper paper-data paper-sizes paper-settings 'prior datasets baselines new-dataset' || failed=1
+  ! command -v nvidia-cuda-mps-control >/dev/null || echo quit | nvidia-cuda-mps-control || true
+  ((!failed)) || { say "tables: not all are made, the same command goes on"; exit 1; }
+}
+
+together() { # lists of parts, each in a process of its own; false: not all are made
+  local lane part failed=0
+  for lane; do
     # shellcheck disable=SC2086 # a lane is several words
     DEADLINE=$(left) "$here/measure-gpu.sh" "$out" $lane &
   done
-  for lane in "${lanes[@]}"; do wait -n || failed=1; done
-  ! command -v nvidia-cuda-mps-control >/dev/null || echo quit | nvidia-cuda-mps-control || true
-  for part in ${lanes[*]}; do
+  for lane; do wait -n || failed=1; done
+  for part in $*; do
     [[ -e $part.done ]] || failed=1
   done
-  ((!failed)) || { say "tables: not all are made, the same command goes on"; exit 1; }
+  ((!failed))
 }
 
 goes_on() { # ends here what met its deadline, before it counts as done
@@ -193,7 +199,7 @@ roofline() { timed roofline.log lacuna lab roofline -engine "$engine" -size "$si
 for part in "${parts[@]}"; do
   [[ ! -e $part.done ]] || continue
   say "$part"
-  if [[ -e $plans/$part.json ]]; then table "$part"; else "$part"; fi
+  if [[ -e $plans/${part%%:*}.json ]]; then table "$part"; else "$part"; fi
   touch "$part.done"
   say "$part is done"
 done

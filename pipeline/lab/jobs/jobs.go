@@ -2,6 +2,7 @@
 // has nothing but the engine's library: no files of granules, no model store.
 //
 //	lacuna lab jobs -plan plan.json -engine xla:cuda -o results -deadline 9m
+//	lacuna lab jobs -plan plan.json -engine xla:cuda -o results -only past,delayed
 //	lacuna lab jobs -pool -reference oi results/results.jsonl
 //	lacuna lab jobs -pictures sheets results/results.jsonl
 //
@@ -36,6 +37,7 @@ type options struct {
 	engine    string
 	cfg       engine.Config
 	plan      string
+	only      string
 	output    string
 	work      string
 	deadline  time.Duration
@@ -83,6 +85,9 @@ func Run(ctx context.Context, args []string, out, errs io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if plan, err = only(plan, o.only); err != nil {
+		return err
+	}
 	if o.try {
 		for i := range plan {
 			plan[i].shrink()
@@ -104,6 +109,7 @@ func parse(args []string, errs io.Writer) (options, error) {
 	f.StringVar(&o.engine, "engine", engine.Auto, "auto, ort, ort:cuda or xla:cuda")
 	o.cfg.AddFlags(f)
 	f.StringVar(&o.plan, "plan", "", "JSON list of jobs (required)")
+	f.StringVar(&o.only, "only", "", "NAME,... of jobs of the plan to make (default: all)")
 	f.StringVar(&o.output, "o", ".", "folder for results")
 	f.StringVar(&o.work, "work", "", "folder for networks, checkpoints and rows that are done (default: that of -o)")
 	f.DurationVar(&o.deadline, "deadline", 0, "stop after so long (default: never)")

@@ -152,6 +152,24 @@ func TestARunGoesOnAfterItsDeadline(t *testing.T) {
 	}
 }
 
+func TestOnlyTheJobsThatAreNamedAreMade(t *testing.T) {
+	all := []job{{Name: "past"}, {Name: "members"}, {Name: "speed"}}
+	names := func(plan []job) (out []string) {
+		for _, j := range plan {
+			out = append(out, j.Name)
+		}
+		return out
+	}
+	for list, want := range map[string][]string{"": {"past", "members", "speed"}, "speed,past": {"past", "speed"}, "members": {"members"}} {
+		if got, err := only(all, list); err != nil || !slices.Equal(names(got), want) {
+			t.Errorf("-only %q makes %v, %v; want %v", list, names(got), err, want)
+		}
+	}
+	if _, err := only(all, "past,sped"); err == nil || !strings.Contains(err.Error(), `"sped"`) {
+		t.Errorf("a job that is not in the plan: %v", err)
+	}
+}
+
 func TestPlansOfTheResultsAreGood(t *testing.T) {
 	files, err := filepath.Glob("plans/*.json")
 	if err != nil || len(files) == 0 {

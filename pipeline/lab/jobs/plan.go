@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"lacuna/pipeline/impute"
 	"lacuna/pipeline/lab/tables"
@@ -57,6 +58,29 @@ func readPlan(path string, gpu bool) ([]job, error) {
 		names[plan[i].Name] = true
 	}
 	return plan, nil
+}
+
+// only returns the jobs of a plan whose names are listed, in the order of the plan; an
+// empty list: all of them.
+func only(plan []job, list string) ([]job, error) {
+	if list == "" {
+		return plan, nil
+	}
+	asked := strings.Split(list, ",")
+	var kept []job
+	var known []string
+	for _, j := range plan {
+		known = append(known, j.Name)
+		if slices.Contains(asked, j.Name) {
+			kept = append(kept, j)
+		}
+	}
+	for _, name := range asked {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("-only names %q, and the jobs of the plan are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return kept, nil
 }
 
 // complete adds the defaults.
