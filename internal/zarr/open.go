@@ -30,11 +30,6 @@ type Group struct {
 	Groups  []string // paths of the groups below it, as far as the store tells
 }
 
-// IsKey reports whether a name is that of a document at the root of a store.
-func IsKey(name string) bool {
-	return slices.Contains([]string{metaV3, groupV2, consolidatedV2}, name)
-}
-
 // Open reads the group at a path of a store, "" for its root. A store tells
 // what it holds by consolidated metadata; where it has none, names are the
 // arrays to look for.
