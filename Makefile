@@ -25,7 +25,7 @@ endif
 # release; any other names its commit. Without git both are empty.
 TAG := $(shell git describe --exact-match --tags --match 'v[0-9]*' --dirty 2>/dev/null)
 COMMIT := $(shell git describe --always --exclude '*' --abbrev=7 --dirty=.dirty 2>/dev/null)
-# The compiler spends a fifth of its time on collecting its garbage, which it need not:
+# The compiler spends a sixth of its time on collecting its garbage, which it need not:
 # with this it takes up to 1 GB for a package in place of 0.75. What is compiled is the
 # same, and is found again by a go command without it.
 TOOLS := -toolexec 'env GOGC=400'
