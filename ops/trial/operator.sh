@@ -32,7 +32,7 @@ fi
 step "The package, installed" <<'SH'
 apt-get update -qq && apt-get install -y -qq --no-install-recommends curl ./lacuna.deb >/dev/null
 
-lacuna version && lacuna engines | head -3
+lacuna version && lacuna engines | sed -n '1,3p'
 SH
 
 step "A configuration" <<'SH'

@@ -20,7 +20,7 @@ SH
 step "A folder of granules, and one of them filled" <<'SH'
 lacuna simulate -o aqua --days 14 --grid 60x80 --seed 3 | tail -1
 
-lacuna inspect aqua/20240413_*.nc | head -6
+lacuna inspect aqua/20240413_*.nc | sed -n '1,6p'
 
 lacuna init --dir aqua --name my-sea --fill
 
@@ -57,7 +57,7 @@ lacuna check --config both.yaml
 
 lacuna once --config both.yaml 2>once.log | grep -x '14 products, 0 granules set aside, 0 unfinished'
 
-lacuna why 2024-04-10 --config both.yaml | head -4
+lacuna why 2024-04-10 --config both.yaml | sed -n '1,4p'
 SH
 
 step "Both in one map" <<'SH'
