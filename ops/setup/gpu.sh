@@ -51,7 +51,7 @@ for pack in "$work"/packs/*; do xz -T0 -6 <"$pack" >"$out/$(basename "$pack").pa
 # What XLA has found out about an H200: without it the first network of each kind
 # takes up to three minutes to compile, with it seconds. It is of no use to another
 # GPU or version of XLA, and does no harm there. To bring back what a run has added:
-# tar -C $XDG_CACHE_HOME/lacuna/xla -cJf tuning-h200.tar.xz .
+# tar -C $XDG_CACHE_HOME/lacuna/xla --exclude=programs -cJf tuning-h200.tar.xz .
 cp "$here/tuning-h200.tar.xz" "$out/"
 
 cat >"$out/unpack.sh" <<'EOF'
