@@ -12,12 +12,13 @@ import (
 	"lacuna/pipeline/engine/enginetest"
 	"lacuna/pipeline/nn"
 	"lacuna/pipeline/prior"
+	"lacuna/pipeline/samples"
 	"lacuna/pipeline/samples/samplestest"
 	"lacuna/pipeline/train"
 )
 
 // freshPrior is a prior that has learned nothing.
-func freshPrior(b *testing.B, e *engine.Engine, cfg PriorConfig) (*prior.Model, nn.Network) {
+func freshPrior(b *testing.B, e *engine.Engine, cfg PriorConfig, data samples.Train) (*prior.Model, nn.Network) {
 	b.Helper()
 	network, err := nn.New(cfg.Model.Network())
 	if err != nil {
@@ -27,6 +28,7 @@ func freshPrior(b *testing.B, e *engine.Engine, cfg PriorConfig) (*prior.Model, 
 	if err != nil {
 		b.Fatal(err)
 	}
+	m.SetFrequency(prior.FrequencyOf(data))
 	b.Cleanup(m.Close)
 	return m, network
 }
@@ -45,7 +47,7 @@ func BenchmarkPriorStep(b *testing.B) {
 					b.Fatal(err)
 				}
 				e := enginetest.Open(b)
-				m, network := freshPrior(b, e, cfg)
+				m, network := freshPrior(b, e, cfg, data)
 				step, err := train.NewStep(e, network.Layout(), cfg.Step, priorLoss(m))
 				if err != nil {
 					b.Fatal(err)
@@ -94,7 +96,7 @@ func BenchmarkPriorBatch(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, network := freshPrior(b, enginetest.Open(b), cfg)
+	m, network := freshPrior(b, enginetest.Open(b), cfg, data)
 	s := newMaskExamples(data, refs, cfg, m, network.Multiple())
 	b.SetBytes(int64(cfg.Batch * 4 * cfg.Side * cfg.Side))
 	b.ReportAllocs()
